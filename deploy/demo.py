@@ -24,6 +24,7 @@ from deploy.local.federation import Federation
 from deploy.local.processes import LocalProcess
 from deploy.local.workload import read_counts, verify
 from guardian.cli.directory import read_directory
+from guardian.cli.options import now_ms
 from guardian.cli.plan.tables import show_loads, show_plan
 from guardian.cli.ticket_telling import copied
 from guardian.client import GuardianClient
@@ -122,7 +123,7 @@ def _run(demo: Demo, started: set[LocalProcess]) -> None:
         with _admin(local, name) as admin:
             configs[name] = leftovers.dynamic_configs(admin)
 
-    from_ms = _now_ms()
+    from_ms = now_ms()
     with local_session("guardian demo") as spark, GuardianClient(local.endpoints) as client:
         plans = _of_window(demo, "Spark plans", partial(_planned, spark, client, str(local.lake), names), from_ms)
         for name in names:
@@ -134,7 +135,7 @@ def _run(demo: Demo, started: set[LocalProcess]) -> None:
             started.update(local.running())
         _prove_executed(demo, local, executed, plans)
         measuring = partial(measure, spark, str(local.lake), names, directory=read_directory(client))
-        after = _of_window(demo, "Spark measures again", measuring, _now_ms())
+        after = _of_window(demo, "Spark measures again", measuring, now_ms())
         for name in names:
             _prove_balance(demo, name, plans[name].loads, after[name])
 
@@ -160,7 +161,7 @@ def _run(demo: Demo, started: set[LocalProcess]) -> None:
 def _of_window(demo: Demo, what: str, job: Callable[[Window], _Answer], from_ms: int) -> _Answer:
     """Waits for the window's end, then runs a job on it as soon as all of it is in the lake."""
     until_ms = from_ms + WINDOW_S * 1000
-    while (left := (until_ms - _now_ms()) / 1000) > 0:
+    while (left := (until_ms - now_ms()) / 1000) > 0:
         demo.step(f"collecting metrics into the lake: {left:.0f} s to go")
         time.sleep(min(left, 10))
     deadline = time.monotonic() + _LAKE_DEADLINE_S
@@ -299,10 +300,6 @@ def _prove_balance(demo: Demo, name: str, before: Sequence[LoadSummary], after: 
 
 def _admin(local: Federation, name: str) -> closing[KafkaControl]:
     return closing(KafkaControl(local.cluster(name).kafka.to_cluster(sasl=False)))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Added to the group of `guardian audit changes`. Each answer says on stderr what 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -54,24 +54,8 @@ def topic(
     from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.topic_activity(cluster, name, from_ms, to_ms, limit)
-    if output is Output.JSON:
-        print_json(as_dict(reply))
-        return
     columns = ("PRINCIPAL", "CLIENT", "ADDRESS", "OPERATION", *_COUNTS, "BROKERS", *_WHEN)
-    rows = [
-        (
-            _or_dash(row.principal),
-            _or_dash(row.client_id),
-            _or_dash(row.address),
-            row.operation,
-            *_counts(row),
-            str(row.brokers),
-            *_when(row),
-        )
-        for row in reply.rows
-    ]
-    print_table(columns, rows, right=(*_COUNTS, "BROKERS"), more=more_of(reply.rows, "bytes_shared"))
-    _explain(reply.rows, reply.truncated, reply.coverage)
+    _show_activity(reply, output, columns, "bytes_shared")
 
 
 @audit.command("broker")
@@ -92,13 +76,8 @@ def broker(
     from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.broker_activity(cluster, broker_id, from_ms, to_ms, limit)
-    if output is Output.JSON:
-        print_json(as_dict(reply))
-        return
     columns = ("PRINCIPAL", "RESOURCE", "OPERATION", *_COUNTS, *_WHEN)
-    rows = [(_or_dash(row.principal), _resource(row), row.operation, *_counts(row), *_when(row)) for row in reply.rows]
-    print_table(columns, rows, right=_COUNTS, more=more_of(reply.rows, "client_id", "address", "bytes_shared"))
-    _explain(reply.rows, reply.truncated, reply.coverage)
+    _show_activity(reply, output, columns, "client_id", "address", "bytes_shared")
 
 
 @audit.command("principal")
@@ -119,24 +98,8 @@ def principal(
     from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.principal_activity(cluster, name if ":" in name else f"User:{name}", from_ms, to_ms, limit)
-    if output is Output.JSON:
-        print_json(as_dict(reply))
-        return
     columns = ("RESOURCE", "OPERATION", "CLIENT", *_COUNTS, "BROKERS", "ADDRESSES", *_WHEN)
-    rows = [
-        (
-            _resource(row),
-            row.operation,
-            _or_dash(row.client_id),
-            *_counts(row),
-            str(row.brokers),
-            str(row.addresses) if row.addresses else "-",
-            *_when(row),
-        )
-        for row in reply.rows
-    ]
-    print_table(columns, rows, right=(*_COUNTS, "BROKERS", "ADDRESSES"), more=more_of(reply.rows, "bytes_shared"))
-    _explain(reply.rows, reply.truncated, reply.coverage)
+    _show_activity(reply, output, columns, "bytes_shared")
 
 
 @audit.command("idle-topics")
@@ -265,6 +228,26 @@ def _acl_order(acl: pb.AclUse) -> tuple[int, str, str, str]:
 
 _COUNTS = ("ALLOWED", "DENIED", "PRODUCED", "FETCHED")
 _WHEN = ("FIRST", "LAST")
+_NUMBERS = (*_COUNTS, "BROKERS", "ADDRESSES")
+_CELLS: Mapping[str, Callable[[pb.ActivityRow], str]] = {
+    "PRINCIPAL": lambda row: _or_dash(row.principal),
+    "CLIENT": lambda row: _or_dash(row.client_id),
+    "ADDRESS": lambda row: _or_dash(row.address),
+    "RESOURCE": lambda row: f"{row.resource_type.lower()} {row.resource or '(unknown)'}",
+    "OPERATION": lambda row: row.operation,
+    "ALLOWED": lambda row: str(row.allowed),
+    "DENIED": lambda row: str(row.denied or "-"),
+    "PRODUCED": lambda row: _bytes(row, row.bytes_produced),
+    "FETCHED": lambda row: _bytes(row, row.bytes_fetched),
+    "BROKERS": lambda row: str(row.brokers),
+    "ADDRESSES": lambda row: str(row.addresses or "-"),
+    "FIRST": lambda row: human_time(row.first_ms),
+    "LAST": lambda row: human_time(row.last_ms),
+}
+
+
+def _bytes(row: pb.ActivityRow, count: int) -> str:
+    return f"{'~' if row.bytes_shared else ''}{human_bytes(count)}" if count else "-"
 
 
 def parse_span(since: str, start: str, end: str, now_ms: int) -> tuple[int, int]:
@@ -288,20 +271,6 @@ def _parse_moment(option: str, text: str, now_ms: int) -> int:
             continue
         return round((moment if moment.tzinfo else moment.astimezone()).timestamp() * 1000)
     raise InvalidInput(f"{option} is {text!r}: use 2026-11-21T03:00, 2026-11-21 or 03:00")
-
-
-def _counts(row: pb.ActivityRow) -> tuple[str, str, str, str]:
-    share = "~" if row.bytes_shared else ""
-    produced, fetched = (f"{share}{human_bytes(n)}" if n else "-" for n in (row.bytes_produced, row.bytes_fetched))
-    return str(row.allowed), str(row.denied) if row.denied else "-", produced, fetched
-
-
-def _when(row: pb.ActivityRow) -> tuple[str, str]:
-    return human_time(row.first_ms), human_time(row.last_ms)
-
-
-def _resource(row: pb.ActivityRow) -> str:
-    return f"{row.resource_type.lower()} {row.resource or '(unknown)'}"
 
 
 def _or_dash(text: str) -> str:
@@ -341,11 +310,16 @@ def _explain_costs(tenants: Sequence[pb.TenantUsage]) -> None:
         )
 
 
-def _explain(rows: Sequence[pb.ActivityRow], truncated: bool, coverage: pb.ActivityCoverage) -> None:
-    if any(row.bytes_shared for row in rows):
+def _show_activity(reply: pb.ListActivityReply, output: Output, columns: Sequence[str], *more: str) -> None:
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    rows = [[_CELLS[name](row) for name in columns] for row in reply.rows]
+    print_table(columns, rows, right=_NUMBERS, more=more_of(reply.rows, *more))
+    if any(row.bytes_shared for row in reply.rows):
         _note("~ the client used several topics: its bytes are divided among them by requests.")
-    _explain_truncation(len(rows), truncated)
-    _explain_coverage(coverage)
+    _explain_truncation(len(reply.rows), reply.truncated)
+    _explain_coverage(reply.coverage)
 
 
 def _explain_truncation(shown: int, truncated: bool) -> None:

@@ -66,63 +66,26 @@ WATCHABLE = {
 }
 
 
+def _reach(name: str, help: str, default: str, **more: Any) -> Any:
+    return typer.Option(name, help=help, show_default=default, rich_help_panel=PANEL, **more)
+
+
+_CONTEXT = "Which federation of the configuration file (guardian context list)."
+_TIMEOUT = "How long to wait for an answer, such as 60s, over a slow line."
+_BEARER = "$GUARDIAN_TOKEN_FILE, the context's, or of guardian login"
+
+
 def connection(
     context: Annotated[
-        str,
-        typer.Option(
-            "--context",
-            help="Which federation of the configuration file (guardian context list).",
-            show_default="the current one",
-            autocompletion=completing.context_names,
-            rich_help_panel=PANEL,
-        ),
+        str, _reach("--context", _CONTEXT, "the current one", autocompletion=completing.context_names)
     ] = "",
-    patience: Annotated[
-        str,
-        typer.Option(
-            "--timeout",
-            envvar="GUARDIAN_TIMEOUT",
-            help="How long to wait for an answer, such as 60s, over a slow line.",
-            show_default="the context's, or 15s",
-            rich_help_panel=PANEL,
-        ),
-    ] = "",
-    ca: Annotated[
-        str,
-        typer.Option(
-            "--ca",
-            help="PEM file of whom to trust: TLS.",
-            show_default="the context's, $GUARDIAN_CA",
-            rich_help_panel=PANEL,
-        ),
-    ] = "",
+    patience: Annotated[str, _reach("--timeout", _TIMEOUT, "the context's, or 15s", envvar="GUARDIAN_TIMEOUT")] = "",
+    ca: Annotated[str, _reach("--ca", "PEM file of whom to trust: TLS.", "the context's, $GUARDIAN_CA")] = "",
     certificate: Annotated[
-        str,
-        typer.Option(
-            "--certificate",
-            help="PEM file of who you are.",
-            show_default="the context's, $GUARDIAN_CERTIFICATE",
-            rich_help_panel=PANEL,
-        ),
+        str, _reach("--certificate", "PEM file of who you are.", "the context's, $GUARDIAN_CERTIFICATE")
     ] = "",
-    tls_key: Annotated[
-        str,
-        typer.Option(
-            "--key",
-            help="PEM file of its key.",
-            show_default="the context's, $GUARDIAN_KEY",
-            rich_help_panel=PANEL,
-        ),
-    ] = "",
-    token_file: Annotated[
-        str,
-        typer.Option(
-            "--token-file",
-            help="A file with a token that says who you are.",
-            show_default="$GUARDIAN_TOKEN_FILE, the context's, or of guardian login",
-            rich_help_panel=PANEL,
-        ),
-    ] = "",
+    tls_key: Annotated[str, _reach("--key", "PEM file of its key.", "the context's, $GUARDIAN_KEY")] = "",
+    token_file: Annotated[str, _reach("--token-file", "A file with a token that says who you are.", _BEARER)] = "",
 ) -> None:
     """How to reach Guardian, for `options.connect`."""
     use(Connection(context, patience, ca, certificate, tls_key, token_file))

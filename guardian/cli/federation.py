@@ -33,6 +33,7 @@ from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.tiering import uuid_text
 from guardian.model.units import human_bytes, parse_bytes, parse_duration_ms
 from guardian.wire.actors import shown_actor
 from guardian.wire.entries import entry_from_proto, entry_to_proto
@@ -229,7 +230,7 @@ def list_topics(page: Page, cluster: OnlyClusterOption = "") -> None:
         return (
             topic.cluster,
             topic.name,
-            _topic_id_text(topic.topic_id) or "-",
+            uuid_text(topic.topic_id) or "-",
             topic.owner or "-",
             topic.tenant or "-",
             topic.label or "-",
@@ -499,7 +500,7 @@ def _outcome(name: str, is_drop: bool, revision: int, dry_run: bool) -> str:
 def _as_dict(entry: pb.FederationEntry) -> dict[str, Any]:
     found: dict[str, Any] = as_dict(entry)
     if entry.HasField("topic"):
-        found["topic"]["topic_id"] = _topic_id_text(entry.topic.topic_id)
+        found["topic"]["topic_id"] = uuid_text(entry.topic.topic_id)
     return found
 
 
@@ -512,11 +513,6 @@ def _replicas(text: str) -> tuple[str, int]:
     if not idc or not (count.isascii() and count.isdigit()) or len(count) > 3:
         raise InvalidInput(f"--replicas is {text!r}: use IDC=COUNT, such as shanghai=2")
     return idc, int(count)
-
-
-def _topic_id_text(topic_id: bytes) -> str:
-    """As Kafka prints it."""
-    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 def _topic_id_bytes(text: str) -> bytes:

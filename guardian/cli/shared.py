@@ -26,22 +26,22 @@ def with_options_of(
         asked = shared(**_of(shared, given))
         carry_out(asked, command(**_of(command, given)))
 
-    return _signed(run, [*_options(command), *_options(shared)])
+    return signed(run, [*options_of(command), *options_of(shared)])
 
 
 def made_of(options: Callable[..., _Shared], function: Callable[..., _Made]) -> Callable[..., _Made]:
     """`function` with `options`' options, below the others, in place of its first parameter: it gets what they make."""
-    first, *others = _options(function)
+    first, *others = options_of(function)
 
     @functools.wraps(function)
     def run(**given: Any) -> _Made:
         own = {parameter.name: given[parameter.name] for parameter in others}
         return function(**{first.name: options(**_of(options, given))}, **own)
 
-    return _signed(run, [*others, *_options(options)])
+    return signed(run, [*others, *options_of(options)])
 
 
-def _options(function: Callable[..., object]) -> list[inspect.Parameter]:
+def options_of(function: Callable[..., object]) -> list[inspect.Parameter]:
     hints = typing.get_type_hints(function, include_extras=True)
     return [
         parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
@@ -53,7 +53,7 @@ def _of(function: Callable[..., object], given: dict[str, Any]) -> dict[str, Any
     return {name: given[name] for name in inspect.signature(function).parameters}
 
 
-def _signed(run: Callable[..., _Made], parameters: list[inspect.Parameter]) -> Callable[..., _Made]:
+def signed(run: Callable[..., _Made], parameters: list[inspect.Parameter]) -> Callable[..., _Made]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

@@ -43,7 +43,7 @@ from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalRule, load_approvals
 from guardian.model.execution import Execution
-from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.log_dirs import names_of, shortened
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
@@ -257,8 +257,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
         if plan is not None:
             show_plan(plan)
         return
-    moves = plan.moves if plan is not None else [task.move for task in execution.tasks]
-    names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
+    names = names_of(plan.moves if plan is not None else [task.move for task in execution.tasks])
     print(shortened(progress(ticket, execution, now_ms()), names))
     if execution.operation is not None:
         show_operation(execution.operation)

@@ -10,7 +10,7 @@ from guardian.cli.render import as_dict, human_time, print_json, print_json_line
 from guardian.client import GuardianClient
 from guardian.core import progressing
 from guardian.model.execution import Execution
-from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.log_dirs import names_of, shortened
 from guardian.model.plan import Plan
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
@@ -62,8 +62,7 @@ def follow(client: GuardianClient, ticket_id: str, output: Output) -> TicketStat
     names: dict[str, str] = {}
     for ticket, execution in client.watch(ticket_id):
         if execution and not names:
-            moves = [task.move for task in execution.tasks]
-            names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
+            names = names_of(task.move for task in execution.tasks)
         line = shortened(progress(ticket, execution), names)
         if line == before:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -178,14 +178,7 @@ class _Counts:
     @staticmethod
     def sum(counts: Iterable[_Counts]) -> _Counts:
         many = list(counts)
-        return _Counts(
-            sum(one.partitions for one in many),
-            sum(one.segments for one in many),
-            sum(one.size_bytes for one in many),
-            sum(one.copying for one in many),
-            sum(one.deleting for one in many),
-            sum(one.orphans for one in many),
-        )
+        return _Counts(*(sum(getattr(one, each.name) for one in many) for each in fields(_Counts)))
 
 
 def _counts(client: GuardianClient, topic: TieredTopic, now_ms: int, older_than_ms: int, quick: bool) -> _Counts:

@@ -8,11 +8,9 @@ restarted must not end the watch of whoever restarts it.
 from __future__ import annotations
 
 import functools
-import inspect
 import io
 import sys
 import time
-import typing
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import datetime
@@ -20,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from guardian.cli.shared import options_of, signed
 from guardian.errors import ClusterUnavailable, Overloaded, Unavailable
 from guardian.model.units import parse_duration_ms
 
@@ -34,26 +33,19 @@ _PASSING = (Unavailable, Overloaded, ClusterUnavailable)
 
 def watchable(command: Callable[..., None]) -> Callable[..., None]:
     """The command with --watch and --every. Put it between typer's decorator and the function."""
-    hints = typing.get_type_hints(command, include_extras=True)
-    own = [
-        each.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, each in inspect.signature(command).parameters.items()
-    ]
-    added = [
-        inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=WatchOption),
-        inspect.Parameter("every", inspect.Parameter.KEYWORD_ONLY, default="2s", annotation=EveryOption),
-    ]
 
     @functools.wraps(command)
-    def run(*, watch: bool = False, every: str = "2s", **given: Any) -> None:
+    def run(*, watch: bool, every: str, **given: Any) -> None:
         if watch:
             again_and_again(lambda: command(**given), parse_duration_ms("--every", every) / 1000)
         else:
             command(**given)
 
-    run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
-    return run
+    return signed(run, [*options_of(command), *options_of(_watch)])
+
+
+def _watch(watch: WatchOption = False, every: EveryOption = "2s") -> None:
+    """The options of a watch."""
 
 
 def again_and_again(

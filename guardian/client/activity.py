@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from guardian.client.calls import SLOW, Calls
 from protos.guardian.v1 import activity_pb2 as pb
 
@@ -16,25 +18,19 @@ class ActivityCalls:
         self, cluster: str, topic: str, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
         """Who used a topic."""
-        return self._activity(
-            pb.ListActivityRequest(cluster=cluster, topic=topic, from_ms=from_ms, to_ms=to_ms, limit=limit)
-        )
+        return self._activity(cluster=cluster, topic=topic, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def broker_activity(
         self, cluster: str, broker: int, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
         """What a broker did, and for whom."""
-        return self._activity(
-            pb.ListActivityRequest(cluster=cluster, broker=broker, from_ms=from_ms, to_ms=to_ms, limit=limit)
-        )
+        return self._activity(cluster=cluster, broker=broker, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def principal_activity(
         self, cluster: str, principal: str, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
         """What a principal, such as "User:alice", did."""
-        return self._activity(
-            pb.ListActivityRequest(cluster=cluster, principal=principal, from_ms=from_ms, to_ms=to_ms, limit=limit)
-        )
+        return self._activity(cluster=cluster, principal=principal, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def idle_topics(
         self, cluster: str, since_ms: int, *, with_internal: bool = False, limit: int = 0
@@ -53,5 +49,5 @@ class ActivityCalls:
         request = pb.ListAclUseRequest(cluster=cluster, since_ms=since_ms)
         return self._calls.read(lambda stubs: stubs.activity.ListAclUse, request, SLOW)
 
-    def _activity(self, request: pb.ListActivityRequest) -> pb.ListActivityReply:
-        return self._calls.read(lambda stubs: stubs.activity.ListActivity, request, SLOW)
+    def _activity(self, **asked: Any) -> pb.ListActivityReply:
+        return self._calls.read(lambda stubs: stubs.activity.ListActivity, pb.ListActivityRequest(**asked), SLOW)

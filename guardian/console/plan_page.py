@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from string import Template
 
-from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import GoalResult, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
-from guardian.model.topology import ANY_LOG_DIR
+from guardian.model.log_dirs import names_of, places_text, shortened
+from guardian.model.plan import GoalResult, LoadSummary, PartitionMove, Plan, spreads
 
 _STATIC = files("guardian.console") / "static"
 _SCRIPTS = ("units.js", "plan-charts.js", "plan.js")
@@ -38,10 +37,7 @@ def plan_page(plan: Plan) -> str:
 def payload(plan: Plan) -> dict[str, object]:
     """What the page shows, as JSON; by resource, rows of `brokers` and `log_dirs` are [name, before, after,
     capacity, is leaving]."""
-    names = short_log_dirs(
-        [place for move in plan.moves for place in (*move.original, *move.target)]
-        + [ReplicaPlacement(load.broker, load.log_dir) for load in plan.loads if load.log_dir]
-    )
+    names = names_of(plan.moves, plan.loads)
     return {
         "cluster": plan.cluster,
         "kind": plan.kind,
@@ -85,20 +81,13 @@ def _flows(flows: Iterable[tuple[str, str, int]]) -> list[list[object]]:
 def _move(move: PartitionMove, names: Mapping[str, str]) -> list[object]:
     return [
         str(move.partition),
-        _places(move.original, names) or "(new)",
-        _places(move.target, names),
+        places_text(move.original, names) or "(new)",
+        places_text(move.target, names),
         move.bytes_to_copy,
         move.goal,
         shortened(move.reason, names),
         move.stage + 1,
     ]
-
-
-def _places(places: Iterable[ReplicaPlacement], names: Mapping[str, str]) -> str:
-    return ", ".join(
-        str(place.broker) if place.log_dir == ANY_LOG_DIR else f"{place.broker}:{names[place.log_dir]}"
-        for place in places
-    )
 
 
 def _embedded(value: object) -> str:

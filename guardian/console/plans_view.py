@@ -12,18 +12,16 @@ from dataclasses import dataclass, replace
 
 from guardian.console.paging import Columns
 from guardian.console.plan_page import payload
-from guardian.console.tickets_view import places
-from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import (
     LoadResource,
     LoadSummary,
     PartitionMove,
     Plan,
     RackTransfer,
-    ReplicaPlacement,
     spreads,
 )
-from guardian.model.units import human_bytes
+from guardian.model.units import figure_text, human_bytes
 
 MOVED = "moved"  # bytes of the partitions that the plan moves
 MOVED_LEADERS = "moved_leaders"
@@ -171,8 +169,8 @@ def move_row(number: int, move: PartitionMove, names: Mapping[str, str]) -> Move
         number,
         move.stage + 1,
         str(move.partition),
-        places(move.original, names) or "(new)",
-        places(move.target, names),
+        places_text(move.original, names) or "(new)",
+        places_text(move.target, names),
         move.bytes_to_copy,
         _copy(move),
         move.goal,
@@ -194,21 +192,15 @@ def move_text(names: Mapping[str, str], each: NumberedMove) -> str:
     """What a search looks at: what the row says."""
     move = each[1]
     reason = shortened(move.reason, names)
-    return f"{move.partition} {places(move.original, names)} {places(move.target, names)} {move.goal} {reason}"
+    return (
+        f"{move.partition} {places_text(move.original, names)} {places_text(move.target, names)} {move.goal} {reason}"
+    )
 
 
 def _copy(move: PartitionMove) -> str:
     if move.bytes_to_copy:
         return human_bytes(move.bytes_to_copy)
     return "nothing" if move.is_new or move.changes_replication_factor else "leader only"
-
-
-def names_of(plan: Plan) -> dict[str, str]:
-    """Short names of the plan's log dirs."""
-    return short_log_dirs(
-        [place for move in plan.moves for place in (*move.original, *move.target)]
-        + [ReplicaPlacement(load.broker, load.log_dir) for load in plan.loads if load.log_dir]
-    )
 
 
 def uneven_resource(plan: Plan) -> str:
@@ -289,18 +281,13 @@ def goal_rows(plan: Plan) -> list[GoalRow]:
         GoalRow(
             goal.goal,
             goal.is_hard,
-            _figure(goal.before),
-            _figure(goal.after),
-            "-" if goal.target == float("inf") else _figure(goal.target),
+            figure_text(goal.before),
+            figure_text(goal.after),
+            "-" if goal.target == float("inf") else figure_text(goal.target),
             goal.is_met,
         )
         for goal in plan.goals
     ]
-
-
-def _figure(value: float) -> str:
-    """A count as it is; a spread to three places."""
-    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"
 
 
 def bars(plan: Plan) -> dict[str, dict[str, list[list[object]]]]:
@@ -345,7 +332,7 @@ class DrawnPlan:
 def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
     """`racks` of brokers are used where the plan does not say what is copied between racks."""
     plan = completed(given, racks)
-    names = names_of(plan)
+    names = names_of(plan.moves, plan.loads)
     between_brokers = broker_flows(plan.moves)
     return DrawnPlan(
         plan,

@@ -13,11 +13,10 @@ from guardian.console.paging import Columns
 from guardian.core.burning_down import BurnDown, EndBand
 from guardian.core.progressing import part_of, progress
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.log_dirs import names_of, places_text, shortened
+from guardian.model.plan import Plan
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
-from guardian.model.topology import ANY_LOG_DIR
 from guardian.model.units import human_bytes, human_duration
 
 S = TicketState
@@ -302,8 +301,8 @@ def task_row(ticket: Ticket, task: ExecutionTask, names: Mapping[str, str], stag
     ended_ms = task.ended_at_ms if task.state.is_over else now_ms
     return TaskRow(
         str(task.move.partition),
-        places(task.move.original, names) or "(new)",
-        places(task.move.target, names),
+        places_text(task.move.original, names) or "(new)",
+        places_text(task.move.target, names),
         task.state.name,
         _TASK_TONES[task.state],
         total or task.move.bytes_to_copy,
@@ -332,19 +331,6 @@ def why(ticket: Ticket, task: ExecutionTask, stage: int) -> str:
 
 def short_names(execution: Execution | None, plan: Plan | None = None) -> dict[str, str]:
     """Short names of the log dirs that the ticket is about."""
-    moves: Sequence[PartitionMove] = ()
     if plan is not None:
-        moves = plan.moves
-    elif execution is not None:
-        moves = [task.move for task in execution.tasks]
-    return short_log_dirs(place for move in moves for place in (*move.original, *move.target))
-
-
-def places(where: Sequence[ReplicaPlacement], names: Mapping[str, str]) -> str:
-    """`1:d0, 2:d1`; the first is the preferred leader."""
-    return ", ".join(
-        str(place.broker)
-        if place.log_dir == ANY_LOG_DIR
-        else f"{place.broker}:{names.get(place.log_dir, place.log_dir)}"
-        for place in where
-    )
+        return names_of(plan.moves)
+    return names_of(task.move for task in execution.tasks) if execution is not None else {}

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from guardian.model.plan import ReplicaPlacement
+from guardian.model.plan import LoadSummary, PartitionMove, ReplicaPlacement
 from guardian.model.topology import ANY_LOG_DIR
 
 
@@ -41,3 +41,21 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
     for path in sorted(names, key=len, reverse=True):
         text = text.replace(path, names[path])
     return text
+
+
+def names_of(moves: Iterable[PartitionMove], loads: Iterable[LoadSummary] = ()) -> dict[str, str]:
+    """Return the short names of all log dirs that moves and loads are about."""
+    return short_log_dirs(
+        [place for move in moves for place in (*move.original, *move.target)]
+        + [ReplicaPlacement(load.broker, load.log_dir) for load in loads if load.log_dir]
+    )
+
+
+def places_text(places: Iterable[ReplicaPlacement], names: Mapping[str, str]) -> str:
+    """Return replicas as `1:d0, 2:d1`; the first is the preferred leader."""
+    return ", ".join(
+        str(place.broker)
+        if place.log_dir == ANY_LOG_DIR
+        else f"{place.broker}:{names.get(place.log_dir, place.log_dir)}"
+        for place in places
+    )

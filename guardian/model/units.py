@@ -70,3 +70,8 @@ def bytes_text(count: int) -> str:
     """Return the shortest text that is read as the same number."""
     unit = next((unit for unit, size in reversed(_SIZES.items()) if unit and count and count % size == 0), "")
     return f"{count // _SIZES[unit]}{unit}B" if unit else str(count)
+
+
+def figure_text(value: float) -> str:
+    """Return a count as it is, a spread to three places."""
+    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"

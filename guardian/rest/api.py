@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
@@ -18,6 +19,7 @@ from google.protobuf.message import Message
 
 from guardian import __version__
 from guardian.client import GuardianClient
+from guardian.client.tickets import TicketOptions
 from guardian.core.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
 from guardian.errors import InvalidInput, NotFound
 from guardian.kafka import reassignment_json
@@ -299,30 +301,23 @@ class Api:
             user = self._user(request)
             require_role(user, Role.VIEWER if body.dry_run else Role.OPERATOR, body.cluster)
             client, author = self._parts.client_for(user), _actor(user, body.author)
+            options = TicketOptions(
+                throttle=body.throttle, submit=body.submit, reason=body.reason, dry_run=body.dry_run
+            )
             if body.ask is not None:
                 if body.max_throttle:
                     raise InvalidInput(f"max_throttle is {body.max_throttle} and ask is given: give throttle alone")
                 ticket, plan = client.ask_for(
-                    body.cluster,
-                    body.ask.ask(),
-                    author=author,
-                    throttle=body.throttle,
-                    submit=body.submit,
-                    reason=body.reason,
-                    idempotency_key=body.idempotency_key,
-                    dry_run=body.dry_run,
+                    body.cluster, body.ask.ask(), author=author, idempotency_key=body.idempotency_key, **options
                 )
             else:
                 made = self._made(user, body.cluster, body.plan) if body.plan is not None else _read(body)
                 ticket, plan = client.create_ticket(
                     made,
                     author=author,
-                    throttle=body.throttle,
                     max_throttle=body.max_throttle,
-                    submit=body.submit,
-                    reason=body.reason,
                     idempotency_key=body.idempotency_key,
-                    dry_run=body.dry_run,
+                    **options,
                 )
             reply = tickets_pb2.CreateTicketReply(
                 ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan is not None else None
@@ -401,13 +396,10 @@ class Api:
             limit: Limit = 100,
         ) -> Response:
             """What happened to tickets and throttles: the first ones behind `after`, without it the last ones."""
-            kinds = [_kind(name) for name in kind]
-            client = self._client(request)
-            if after:
-                found = client.events(after=after, cluster=cluster, ticket_id=ticket, kinds=kinds)[:limit]
-            else:
-                found = client.events(last=limit, cluster=cluster, ticket_id=ticket, kinds=kinds)
-            return JSONResponse({"events": [as_dict(event_to_proto(event)) for event in found]})
+            found = self._client(request).events(
+                after=after, last=0 if after else limit, cluster=cluster, ticket_id=ticket, kinds=[*map(_kind, kind)]
+            )
+            return JSONResponse({"events": [as_dict(event_to_proto(event)) for event in found[:limit]]})
 
         @self._get("/audit", VIEW_ALL, _object(records=_list_of("AuditRecord")), "Newest first.", "health")
         def audit(
@@ -418,12 +410,8 @@ class Api:
             limit: Limit = 100,
         ) -> Response:
             """Who changed what."""
-            records = []
-            for record in self._client(request).audit(from_ms, until_ms, actor):
-                records.append(as_dict(record))
-                if len(records) == limit:
-                    break
-            return JSONResponse({"records": records})
+            records = islice(self._client(request).audit(from_ms, until_ms, actor), limit)
+            return JSONResponse({"records": [as_dict(record) for record in records]})
 
     def _group(self) -> None:
         schema = _object(member=_ref("Member"), raft=_list_of("RaftMember"))

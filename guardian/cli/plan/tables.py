@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from guardian.cli.output_more import more_of
 from guardian.cli.render import print_table
-from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import GoalResult, LoadResource, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
-from guardian.model.topology import ANY_LOG_DIR
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.log_dirs import names_of, places_text, shortened
+from guardian.model.plan import GoalResult, LoadResource, LoadSummary, PartitionMove, Plan, spreads
+from guardian.model.units import figure_text, human_bytes, human_duration
 
 # More than a screen of rows tells a person nothing: the rest is in -o json and in the picture.
 _MOST_MOVES = 40
@@ -20,10 +19,7 @@ _MOST_BARS = 20
 def show_plan(plan: Plan, most_moves: int = _MOST_MOVES) -> None:
     """Prints the plan: its moves, goals and loads before and after, lines it uses, time, and what it could not do."""
     print(f"Cluster {plan.cluster}: {plan.kind}, {_size(plan)}. {plan.input}")
-    names = short_log_dirs(
-        [place for move in plan.moves for place in (*move.original, *move.target)]
-        + [ReplicaPlacement(load.broker, load.log_dir) for load in plan.loads if load.log_dir]
-    )
+    names = names_of(plan.moves, plan.loads)
     _show_moves(plan.moves, names, most_moves)
     _show_goals(plan)
     if plan.moves:
@@ -57,8 +53,8 @@ def _show_moves(moves: Sequence[PartitionMove], names: Mapping[str, str], most: 
         [
             (
                 str(move.partition),
-                _places(move.original, names) or "(new)",
-                _places(move.target, names),
+                places_text(move.original, names) or "(new)",
+                places_text(move.target, names),
                 _copy(move),
                 shortened(move.reason, names),
             )
@@ -87,9 +83,9 @@ def _show_goals(plan: Plan) -> None:
             [
                 (
                     goal.goal + (" (hard)" if goal.is_hard else ""),
-                    _figure(goal.before),
-                    _figure(goal.after),
-                    _figure(goal.target) if math.isfinite(goal.target) else "-",
+                    figure_text(goal.before),
+                    figure_text(goal.after),
+                    figure_text(goal.target) if math.isfinite(goal.target) else "-",
                     _met(goal),
                 )
                 for goal in shown
@@ -99,11 +95,6 @@ def _show_goals(plan: Plan) -> None:
     kept = sum(goal.is_hard and goal.is_met for goal in plan.goals)
     if kept:
         print(f"Hard goals kept: {kept} of {sum(goal.is_hard for goal in plan.goals)}")
-
-
-def _figure(value: float) -> str:
-    """A count as it is; a spread to three places."""
-    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"
 
 
 def _says_something(goal: GoalResult) -> bool:
@@ -204,13 +195,6 @@ def _bar(value: float, loads: Sequence[LoadSummary], width: int = 20) -> str:
     return "█" * round(width * value / highest) if highest > 0 else ""
 
 
-def _places(places: Sequence[ReplicaPlacement], names: Mapping[str, str]) -> str:
-    return ", ".join(
-        str(place.broker) if place.log_dir == ANY_LOG_DIR else f"{place.broker}:{names[place.log_dir]}"
-        for place in places
-    )
-
-
 def describe_move(move: PartitionMove, names: Mapping[str, str]) -> str:
     """`[1:d0, 2:d1] -> [3:d0, 2:d1]`"""
-    return f"[{_places(move.original, names)}] -> [{_places(move.target, names)}]"
+    return f"[{places_text(move.original, names)}] -> [{places_text(move.target, names)}]"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guardian.client import GuardianClient
+from guardian.client.tickets import TicketOptions
 from guardian.core.approving import automatic
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka.admin import TOPIC
@@ -242,21 +243,12 @@ class Operations:
 
     def _made(self, call: Call, client: GuardianClient, task: UserTask, plan: Plan) -> Ticket:
         asked, key = call.asked, user_tasks.key_of(task.id, call.asked.endpoint.name)
-        throttle, reason = asked.number("replication_throttle") or 0, asked.text("reason") or f"asked for by {task.url}"
+        reason = asked.text("reason") or f"asked for by {task.url}"
+        options = TicketOptions(throttle=asked.number("replication_throttle") or 0, submit=True, reason=reason[:500])
         if asked.endpoint.name == REMOVAL:
             ask = Ask(AskKind.REMOVE, asked.numbers("brokerid"))
-            return client.ask_for(
-                call.cluster,
-                ask,
-                author=call.actor,
-                throttle=throttle,
-                submit=True,
-                reason=reason[:500],
-                idempotency_key=key,
-            )[0]
-        return client.create_ticket(
-            plan, author=call.actor, throttle=throttle, submit=True, reason=reason[:500], idempotency_key=key
-        )[0]
+            return client.ask_for(call.cluster, ask, author=call.actor, idempotency_key=key, **options)[0]
+        return client.create_ticket(plan, author=call.actor, idempotency_key=key, **options)[0]
 
     def _proposed(self, call: Call, task: UserTask) -> Proposed:
         asked, planner = call.asked, self._parts.planner
