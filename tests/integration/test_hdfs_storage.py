@@ -14,12 +14,12 @@ from confluent_kafka import Message
 from confluent_kafka import TopicPartition as WirePartition
 
 from deploy.local.distribution import PLUGIN, require_java, run_maven
-from deploy.local.hdfs import MiniHdfs, storage_class_path, tool_class_path
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.tiered_storage import TieredStorage, hdfs_storage, topic_metadata
 from guardian.kafka import data
 from guardian.kafka.data import KafkaError
 from guardian.model.topology import Cluster
+from tests.integration.mini_hdfs import MiniHdfs, storage_class_path, tool_class_path
 from tests.integration.tiering.harness import TOPIC_CONFIG, until
 from tests.integration.tiering.records import produce, require_whole
 

@@ -10,7 +10,6 @@ import pyarrow.dataset as ds
 import pytest
 from moto.server import ThreadedMotoServer
 
-from deploy.local.hdfs import MiniHdfs
 from guardian.core.lake_keeping import LakeTimes
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.ingest import Asked, failed_collection
@@ -18,6 +17,7 @@ from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
 from spark_analytics.lake.filesystem import open_lake
 from spark_analytics.lake.schema import BROKER_SAMPLES
+from tests.integration.mini_hdfs import MiniHdfs
 
 pytestmark = pytest.mark.integration
 

@@ -13,12 +13,12 @@ from typing import Any
 import grpc
 import pytest
 
-from deploy.local.hdfs import MiniHdfs, storage_class_path, tool_class_path
 from deploy.local.tiered_storage import hdfs_storage
 from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.reporter.names import NOTHING_KNOWN, values_by_name
 from protos.guardian.v1 import reporter_pb2, reporter_pb2_grpc
+from tests.integration.mini_hdfs import MiniHdfs, storage_class_path, tool_class_path
 from tests.integration.tiering.harness import DEADLINE_S, Members, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import produce, require_whole
 
