@@ -146,12 +146,18 @@ def topic_uses(cluster: str, topics: Sequence[str], span: Span) -> Question:
 
 
 def covered_by_broker(cluster: str, span: Span) -> Question:
-    """Return by broker what its slices of the span cover: from when to when (ms), in how many hours, what they lost."""
+    """Return by broker what its slices of the span cover: from when to when, the longest gap between two (all in ms),
+    and what they lost."""
+    before = "toUnixTimestamp64Milli(max(to_time) OVER (PARTITION BY broker ORDER BY from_time, to_time"
     return Question(
-        "SELECT broker, toUnixTimestamp64Milli(min(from_time)) AS from_ms,"
-        " toUnixTimestamp64Milli(max(to_time)) AS to_ms, uniqExact(hour) AS hours,"
-        " sum(dropped) AS sum_dropped, sum(lost) AS sum_lost FROM activity"
-        f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '' AND resource = '' GROUP BY broker",
+        "SELECT broker, min(begin_ms) AS from_ms, max(end_ms) AS to_ms,"
+        " max(if(before_ms = 0, 0, begin_ms - before_ms)) AS gap_ms,"
+        " sum(dropped) AS sum_dropped, sum(lost) AS sum_lost FROM"
+        " (SELECT broker, dropped, lost, toUnixTimestamp64Milli(from_time) AS begin_ms,"
+        f" toUnixTimestamp64Milli(to_time) AS end_ms, {before}"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS before_ms FROM activity"
+        f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '' AND resource = '')"
+        " GROUP BY broker",
         {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
     )
 

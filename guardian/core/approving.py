@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
+from guardian.core.kinds.registry import kind_of
 from guardian.model.actor import Agent, reads_as_agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule
 from guardian.model.ticket import Ticket, TicketState
@@ -79,10 +80,15 @@ _AUTHOR = "does not let the author approve"
 
 def _is_about(rule: ApprovalRule, ticket: Ticket) -> bool:
     return (
-        _matches(rule.kinds, ticket.kind)
-        and _matches(rule.clusters, ticket.cluster)
-        and _is_by(rule.authors, ticket.author)
+        _is_about_kind(rule, ticket) and _matches(rule.clusters, ticket.cluster) and _is_by(rule.authors, ticket.author)
     )
+
+
+def _is_about_kind(rule: ApprovalRule, ticket: Ticket) -> bool:
+    """Tell whether the rule is about the kind. By itself a rule approves some kinds only where it names them."""
+    if rule.automatic and kind_of(ticket).must_be_named:
+        return ticket.kind in rule.kinds
+    return _matches(rule.kinds, ticket.kind)
 
 
 def _is_by(authors: tuple[str, ...], author: str) -> bool:

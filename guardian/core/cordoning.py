@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from guardian.core import owned_settings
-from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.effects import CORDONED, ConfigChange, ConfigKey
 from guardian.core.owned_settings import Live, Policy
 from guardian.model.cordon import Cordon
 from guardian.model.owned_setting import OwnedSetting
@@ -25,7 +25,6 @@ from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
-CORDONED = "cordoned.log.dirs"
 ALL_LOG_DIRS = "*"
 _CORDONED_LATER = "it is down, and is cordoned when it is back"
 _POLICY = Policy(sets_deleted_again=True)

@@ -13,6 +13,7 @@ from guardian.model.acl import AclBinding
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
+CORDONED = "cordoned.log.dirs"
 BROKER, TOPIC = "BROKER", "TOPIC"  # types of Kafka's resources
 
 
@@ -49,10 +50,10 @@ class SettleDebts:
     values: Mapping[ConfigKey, str | None]
 
 
-def was_never_set(replaced: str | None, refusal: str) -> bool:
+def was_never_set(key: str, replaced: str | None, refusal: str) -> bool:
     """Return whether a controller refused to delete a key that its `metadata.version` does not know: no broker has it
     then. So it is with cordons below 4.3-IV0, as while a cluster is upgraded."""
-    return replaced is None and refusal.startswith("INVALID_CONFIG")
+    return key == CORDONED and replaced is None and refusal.startswith("INVALID_CONFIG")
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def _reconcile_value(of_key: _Key, live: str | None) -> Reconciliation:
         return of_key.part()
     older = tuple(each for each in values if each != value)
     # What is live may be older than the value that was sent last, which would come up later as nobody's.
-    if live == value and values[-1] == value:
+    if live == value and values[-1:] == (value,):
         return of_key.part(_setting(of_key, (*(older[-KEPT:] if of_key.policy.keeps_older else ()), value), replaced))
     shown = tuple(each for each in older[:-KEPT] if each == live)
     mine = _setting(of_key, (*shown, *older[-KEPT:], value), replaced)
@@ -247,8 +247,12 @@ def _foreign(of_key: _Key, setting: OwnedSetting, live: str | None) -> Reconcili
     if not of_key.is_required and of_key.is_pending:
         # A late request of ours would replace it: then it is what is restored.
         kept = replace(setting, replaced=live, is_foreign=False)
-    found = of_key.part(kept, note=f"was set to {live} by somebody else and is left alone", is_blocked=True)
+    found = of_key.part(kept, note=f"was {_done(live)} by somebody else and is left alone", is_blocked=True)
     return replace(found, foreign={of_key.key: live})
+
+
+def _done(live: str | None) -> str:
+    return "deleted" if live is None else f"set to {live}"
 
 
 def _capped(of_key: _Key, replaced: str | None) -> str | None:

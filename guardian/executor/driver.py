@@ -41,7 +41,7 @@ from guardian.core.executing import (
     under_way,
 )
 from guardian.core.holding import held
-from guardian.core.kinds.registry import kind_of, kind_of_task, lowest_rates
+from guardian.core.kinds.registry import KINDS, kind_of, kind_of_task, lowest_rates
 from guardian.core.kinds.requested import Moment, RequestKind
 from guardian.core.labelling import describe, emptied_by, leaving, owned, remarks, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
@@ -253,6 +253,8 @@ class Driver:
         self._refusals: dict[str, dict[TopicPartition, str]] = {}
         self._standing: dict[str, dict[int, int]] = {}
         self._refused_requests: dict[str, tuple[str, ...]] = {}
+        self._refused_since_ms: dict[str, int] = {}
+        self._rests: dict[tuple[str, TicketState], int] = {}  # until when there is nothing to look at
         # What a controller has put back since the last tick: asked for again, it does so again.
         self._settled: dict[str, frozenset[ConfigKey]] = {}
         self._next_settling_ms: dict[str, int] = {}
@@ -275,6 +277,7 @@ class Driver:
         by_cluster: dict[str, list[Ticket]] = {}
         self._driven = self._store.driven_tickets()
         driven = {ticket.id for ticket in self._driven}
+        self._rests = {key: until_ms for key, until_ms in self._rests.items() if key[0] in driven}
         for known in self._known_of_tickets():
             for ticket_id in [each for each in list(known) if each not in driven]:
                 known.pop(ticket_id, None)
@@ -438,6 +441,8 @@ class Driver:
         return f"EXPIRED: {expired}"
 
     def _drive(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+        if job.ticket.kind not in KINDS:
+            return f"waits: only newer members know tickets of kind {job.ticket.kind}"
         if isinstance(job.work, Plan):
             return self._begin(job, job.work, admin, observation)
         kind = kind_of(job.ticket)
@@ -576,6 +581,7 @@ class Driver:
             self._gains,
             self._refusals,
             self._refused_requests,
+            self._refused_since_ms,
             self._settled,
             self._next_settling_ms,
             self._logged,
@@ -618,28 +624,49 @@ class Driver:
 
     def _request(self, kind: RequestKind[Any], ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
         """A ticket that moves nothing: looks at what it is about, and sends what is missing."""
-        if ticket.state is TicketState.PAUSED:
-            return kind.idle
+        if self._now_ms() < self._rests.get((ticket.id, ticket.state), 0):
+            return execution.note
         plan, refused = self._store.plan(ticket.plan_hash), self._refused_requests.pop(ticket.id, ())
-        task, moment = kind.task_of(plan), _moment(ticket, self._now_ms())
+        if not refused:
+            self._refused_since_ms.pop(ticket.id, None)
+        task, moment = kind.task_of(plan), self._moment(ticket, execution)
         sight = look(admin, ticket.cluster, kind.look(task, moment), self._uses)
-        decided = kind.step(task, moment, sight, refused)
+        decided = kind.next_step(task, moment, sight, refused)
+        if ticket.state is TicketState.PAUSED and not decided.transition:
+            decided = replace(decided, effects=(), deleted=(), sentence=kind.idle)
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
-        changed = transition is not None or execution.note != decided.sentence
+        deleted = tuple(sorted({*execution.deleted_topics, *decided.deleted}))
+        noted = replace(execution, note=decided.sentence, deleted_topics=deleted)
+        changed = transition is not None or noted != execution
         self._note_more(ticket, execution, is_led_on=changed or bool(decided.effects))
         asked_at_s = self._since_boot_s()
         if changed:
-            noted = replace(execution, note=decided.sentence)
             self._store.advance(ticket.id, ticket.state, transition, noted, execution.revision)
             basis = replace(basis, revision=execution.revision + 1)
+        self._rests[ticket.id, ticket.state] = self._now_ms() + decided.rests_ms
         proof = self._proof(basis, asked_at_s if changed else None)
         for effect in decided.effects:
             if not changed:
                 proof.renew()
             with admin.each_change_proven_by(proof.require):
-                self._refused_requests[ticket.id] = send_request(admin, effect)
+                self._refused_requests[ticket.id] = (
+                    *self._refused_requests.get(ticket.id, ()),
+                    *send_request(admin, effect),
+                )
+        if self._refused_requests.get(ticket.id):
+            self._refused_since_ms.setdefault(ticket.id, self._now_ms())
         return decided.sentence
+
+    def _moment(self, ticket: Ticket, execution: Execution) -> Moment:
+        return Moment(
+            ticket.state,
+            next((past.at_ms for past in ticket.history if past.state is TicketState.RUNNING), 0),
+            self._now_ms(),
+            ticket.updated_at_ms,
+            frozenset(execution.deleted_topics),
+            self._refused_since_ms.get(ticket.id, 0),
+        )
 
     def _label(
         self, ticket: Ticket, stored: Execution, decided: Step, end: tuple[TicketState, str], admin: KafkaAdmin
@@ -854,11 +881,6 @@ class Driver:
 
     def _transition(self, state: TicketState, reason: str) -> TicketTransition:
         return TicketTransition(state, self._now_ms(), Agent.EXECUTOR, reason)
-
-
-def _moment(ticket: Ticket, now_ms: int) -> Moment:
-    began_ms = next((past.at_ms for past in ticket.history if past.state is TicketState.RUNNING), 0)
-    return Moment(ticket.state, began_ms, now_ms, ticket.updated_at_ms)
 
 
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:

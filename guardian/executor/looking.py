@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from guardian.core.kinds.requested import Look, Sight, TopicSight, TopicUse
-from guardian.errors import InvalidInput
+from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import PartitionState
@@ -29,12 +29,14 @@ TopicUses = Callable[[str, Collection[str], Collection[int], int], Uses]
 
 def look(admin: KafkaAdmin, cluster: str, at: Look, uses: TopicUses | None) -> Sight:
     """Return the cluster as it is now. Raises ClusterUnavailable, and InvalidInput without an authorizer."""
-    brokers = frozenset(admin.describe_cluster().brokers)
+    brokers = frozenset(admin.describe_cluster().brokers) if at.brokers else frozenset()
     acls = _acls(admin, at)
     topics = _topics(admin, at.topics) if at.topics else {}
     if not at.used_since_ms:
         return Sight(brokers, acls, topics)
-    found = _uses(admin, cluster, at, brokers, uses)
+    hosts = {broker for topic in topics.values() for replicas in topic.replicas for broker in replicas}
+    telling = brokers | (admin.registered_brokers() or {}).keys() | hosts
+    found = _uses(admin, cluster, at, telling, uses)
     return Sight(brokers, acls, topics, found.by_topic, not found.gap, found.until_ms, found.gap)
 
 
@@ -54,11 +56,10 @@ def _topics(admin: KafkaAdmin, names: Collection[str]) -> dict[str, TopicSight]:
     ids = admin.topic_ids(names)
     partitions = admin.describe_partitions(names)
     configs = admin.describe_configs([(TOPIC, name) for name in names])
-    return {
-        name: TopicSight(ids[name], _replicas(name, partitions), configs[TOPIC, name])
-        for name in names
-        if name in ids and (TOPIC, name) in configs
-    }
+    silent = [name for name in ids if (TOPIC, name) not in configs or not _replicas(name, partitions)]
+    if silent:  # what is not told must not be taken for a topic that is gone
+        raise ClusterUnavailable(f"topic {silent[0]} is known, and no broker tells all of it: it is looked at again")
+    return {name: TopicSight(ids[name], _replicas(name, partitions), configs[TOPIC, name]) for name in ids}
 
 
 def _replicas(topic: str, partitions: Mapping[TopicPartition, PartitionState]) -> tuple[tuple[int, ...], ...]:
@@ -66,7 +67,7 @@ def _replicas(topic: str, partitions: Mapping[TopicPartition, PartitionState]) -
     return tuple(partitions[TopicPartition(topic, number)].replicas for number in numbers)
 
 
-def _uses(admin: KafkaAdmin, cluster: str, at: Look, brokers: frozenset[int], uses: TopicUses | None) -> Uses:
+def _uses(admin: KafkaAdmin, cluster: str, at: Look, brokers: Collection[int], uses: TopicUses | None) -> Uses:
     if uses is None:
         return Uses({}, "no client activity is kept (audit.url)")
     try:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from guardian.core.cordoning import CORDONED
-from guardian.core.effects import was_never_set
+from guardian.core.effects import CORDONED, was_never_set
 from guardian.core.executing import brokers_of
 from guardian.core.operations import finalizing
 from guardian.core.operations.effects import (
@@ -247,7 +246,9 @@ class Operations:
             return ""
         resource = (BROKER, str(broker))
         why = admin.alter_configs_through_controller({resource: {CORDONED: cordon.replaced}}).get(resource, "")
-        return f"{CORDONED} can't be restored: {why}" if why and not was_never_set(cordon.replaced, why) else ""
+        return (
+            f"{CORDONED} can't be restored: {why}" if why and not was_never_set(CORDONED, cordon.replaced, why) else ""
+        )
 
     def _registered(self, cluster: str, ask: Ask, observation: ClusterObservation, admin: KafkaAdmin) -> frozenset[int]:
         """Brokers before Kafka 4.0 don't tell of fenced ones: those asked for count as registered until we took them

@@ -135,7 +135,7 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
     refused = {
         resource: why
         for resource, why in refused.items()
-        if not all(was_never_set(value, why) for value in writes[resource].values())
+        if not all(was_never_set(key, value, why) for key, value in writes[resource].items())
     }
     notes = [f"a controller refused to configure broker {name}: {why}" for (_, name), why in refused.items()]
     settled = frozenset(key for key in values if (key.resource_type, key.resource_name) not in refused)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from guardian.core.effects import BROKER, TOPIC, NewTopic
+from guardian.core.effects import BROKER, CORDONED, TOPIC, NewTopic
 from guardian.core.kinds.topic_config import KEYS
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
@@ -36,7 +36,7 @@ WRITABLE_CONFIGS = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
-        "cordoned.log.dirs",
+        CORDONED,
     }
 )
 

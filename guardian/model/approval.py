@@ -71,6 +71,12 @@ def _size(path: str, value: object) -> int:
     return size
 
 
+def _moves(path: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 31:
+        raise InvalidInput(f"{path} is {shown(value)}: give a whole number from 1, or leave it out")
+    return value
+
+
 def _expires_ms(path: str, value: object) -> int:
     if value == "never":
         return 0
@@ -99,7 +105,7 @@ class ApprovalRule(Section):
         example="500GB",
         read=_size,
     )
-    max_moves: int = setting(0, "The most moves of the ticket; 0: no limit.", least=0, most=(1 << 31) - 1)
+    max_moves: int = setting(0, "The most moves of the ticket; default: no limit.", example=1000, read=_moves)
     windows: tuple[Window, ...] = setting(
         (),
         "When the ticket may be approved, not when it runs; default: always.",

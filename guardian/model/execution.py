@@ -145,7 +145,7 @@ class Execution:
 
     `foreign` is what other tools move on the cluster meanwhile, `directory` what the ticket says there once it is done.
     `lifted` are throttles that were put back, and rates that newer ones took the place of: they are looked at once more
-    before the ticket ends.
+    before the ticket ends. `deleted_topics` are those that it deleted, or was about to.
     """
 
     ticket_id: str
@@ -158,3 +158,4 @@ class Execution:
     foreign: tuple[ForeignWork, ...] = ()
     directory: tuple[DirectoryIntent, ...] = ()
     lifted: tuple[OwnedSetting, ...] = ()
+    deleted_topics: tuple[str, ...] = ()

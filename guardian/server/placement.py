@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import grpc
 
+from guardian.core.kinds.registry import kind_of
 from guardian.core.placing import labels_by_topic
 from guardian.errors import NotFound
 from guardian.model.directory import placed_brokers
 from guardian.model.federation import Exclusion
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import TicketState
-from guardian.model.topology import Cluster
+from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.directory import exclusions_of, machines_of, tenants_of, topics_of
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
@@ -102,11 +103,23 @@ def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now
         },
         shared_labels=shared_labels,
     )
-    for move in _created(views, cluster.name):
-        expected = rules.expected[move.partition.topic].partitions[move.partition.partition]
-        expected.brokers.extend(move.target_brokers)
+    created = {move.partition: move.target_brokers for move in _created(views, cluster.name)}
+    for partition, replicas in (_restored(views, cluster.name) | created).items():
+        rules.expected[partition.topic].partitions[partition.partition].brokers.extend(replicas)
     rules.version = hashlib.sha256(rules.SerializeToString(deterministic=True)).hexdigest()[:32]
     return rules
+
+
+def _restored(views: Views, cluster: str) -> dict[TopicPartition, tuple[int, ...]]:
+    """The partitions of topics that tickets make anew on their way back."""
+    rolled = (each for each in views.open_tickets(cluster) if each.state is TicketState.ROLLING_BACK and each.plan_hash)
+    plans = [plan for each in rolled if (plan := views.plan(each.plan_hash)) is not None]
+    return {
+        TopicPartition(name, number): brokers
+        for plan in plans
+        for name, topic in kind_of(plan).topics_restored(plan.task).items()
+        for number, brokers in topic.assignments.items()
+    }
 
 
 def is_in_force(exclusion: Exclusion, now_ms: int) -> bool:

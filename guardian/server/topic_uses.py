@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from guardian.activity import questions
-from guardian.activity.questions import HOUR_MS, Span
+from guardian.activity.questions import Span
 from guardian.activity.store import ActivityStore
 from guardian.core.kinds.requested import TopicUse
 from guardian.executor.looking import Uses
+from guardian.model.units import human_duration
 
 SLACK_MS = 5 * 60_000  # from a use to the row that tells of it: a slice, its collection, its insert
 
@@ -31,28 +32,35 @@ class ActivityTopicUses:
         span = Span(since_ms, max(self._now_ms(), since_ms + 1))
         earlier = Span(max(1, since_ms - SLACK_MS), span.to_ms)  # what is short may be all later than the last row
         covered = {row["broker"]: row for row in self._activity.ask(questions.covered_by_broker(cluster, earlier))}
-        gaps = (_gap(broker, covered.get(broker), span) for broker in sorted(brokers))
+        gone = covered.keys() - set(brokers)  # they left the cluster: what they told then is looked at
+        gaps = [gap_of(broker, covered.get(broker), span) for broker in sorted(brokers)]
+        gaps += [loss_of(broker, covered[broker]) for broker in sorted(gone)]
         gap = next((each for each in gaps if each), "")
         rows = {row["resource"]: row for row in self._activity.ask(questions.topic_uses(cluster, sorted(topics), span))}
-        until_ms = min((row["to_ms"] for row in covered.values()), default=0)
-        return Uses({topic: _use(rows.get(topic)) for topic in topics}, gap, until_ms)
+        until_ms = min((covered[broker]["to_ms"] for broker in brokers if broker in covered), default=0)
+        return Uses({topic: _use(rows.get(topic)) for topic in topics}, gap, min(until_ms, span.to_ms))
 
 
 def _use(row: Mapping[str, Any] | None) -> TopicUse:
     return TopicUse(row["read_ms"], row["written_ms"]) if row is not None else TopicUse()
 
 
-def _gap(broker: int, row: Mapping[str, Any] | None, span: Span) -> str:
-    """Return what is missing of a broker's slices, hour by hour; empty: nothing."""
+def gap_of(broker: int, row: Mapping[str, Any] | None, span: Span) -> str:
+    """Return what is missing of what a broker has to tell of the span; empty: nothing."""
     if row is None:
         return f"broker {broker} has told nothing of its clients"
-    if row["sum_lost"] or row["sum_dropped"]:
-        return f"broker {broker} has lost {row['lost']} slices and {row['dropped']} events"
     if row["from_ms"] > span.from_ms:
-        return f"broker {broker} tells of its clients only since {(row['from_ms'] - span.from_ms) // 1000} s later"
+        later = human_duration(row["from_ms"] - span.from_ms)
+        return f"broker {broker} tells of its clients only since {later} after the time asked for"
     if row["to_ms"] < span.to_ms - SLACK_MS:
-        return f"broker {broker} has told nothing of its clients for {(span.to_ms - row['to_ms']) // 1000} s"
-    hours = row["to_ms"] // HOUR_MS - span.from_ms // HOUR_MS
-    if row["hours"] < hours:
-        return f"broker {broker} has told nothing of its clients in {hours - row['hours']} of {hours} hours"
+        return f"broker {broker} has told nothing of its clients for {human_duration(span.to_ms - row['to_ms'])}"
+    return loss_of(broker, row)
+
+
+def loss_of(broker: int, row: Mapping[str, Any]) -> str:
+    """Return what a broker has lost of what it counted, or was silent about in between; empty: nothing."""
+    if row["sum_lost"] or row["sum_dropped"]:
+        return f"broker {broker} has lost {row['sum_lost']} slices and {row['sum_dropped']} events"
+    if row["gap_ms"] > SLACK_MS:
+        return f"broker {broker} has told nothing of its clients for {human_duration(row['gap_ms'])} in between"
     return ""

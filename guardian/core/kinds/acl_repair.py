@@ -58,7 +58,6 @@ class AclRepair(PlanTask):
 class AclRepairKind(RequestKind[AclRepair]):
     name = AclRepair.kind
     task = AclRepair
-    can_roll_back = True
     command = "acl", "repair"
     help = """Ask for a reviewed list of access rules: what is missing is added, then the others are taken out.
 

@@ -3,19 +3,21 @@
     PENDING ── proof: nobody used it since `idle_ms` ago ──▶ approved ──▶ RUNNING, held for `hold_ms`, watched
         used meanwhile, or use not known   ──▶ FAILED, nothing is deleted
         the hold is over, and still unused ──▶ DeleteTopics by topic id ──▶ SUCCEEDED
-        rolled back                        ──▶ made anew, empty: partitions, replicas, configuration, access rules
+        rolled back                        ──▶ made anew, empty: partitions, replicas, configuration
 
-Data do not come back: only the form of the topic is saved, in the ticket. Proof comes from the audit of clients on all
+Data do not come back: only the form of the topic is saved, in the ticket. Access rules that name it are saved for
+people, and stay as they are. Proof comes from the audit of clients on all
 brokers, and from consumer groups that have the topic assigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from guardian.core.effects import CreateAcls, CreateTopics, DeleteTopics, NewTopic, RequestEffect
+from guardian.core.effects import CreateTopics, DeleteTopics, NewTopic
+from guardian.core.kinds.entries import some
 from guardian.core.kinds.requested import (
     Look,
     Moment,
@@ -37,6 +39,11 @@ MAX_TOPICS = 100
 MIN_IDLE_MS = 1_000
 MAX_MS = 3650 * 86_400_000
 _INTERNAL = "__"
+_LOOK_MS, _RETRY_MS = 15_000, 2_000  # between two looks at who uses the topics: in the hold, at its end
+_PROOF_PATIENCE_MS = 86_400_000
+THROTTLED = frozenset(
+    {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
+)  # not its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,12 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
     name = DeleteTopic.kind
     task = DeleteTopic
     can_roll_back = True
+    must_be_named = True
     command = "topic", "delete"
     help = """Ask for topics to be deleted that nobody has read or written for a set time.
 
     After the approval they are held, and watched: a client that uses one ends the ticket, and nothing is deleted.
-    Rolled back, the ticket makes the topics anew, empty, with their partitions, configurations and access rules.
+    Rolled back, the ticket makes the topics anew, empty, with their partitions, replicas and configurations.
 
     Example: guardian topic delete orders-old --cluster live --idle 30d --hold 7d --dry-run
     """
@@ -113,16 +121,17 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
     def look(self, task: DeleteTopic, moment: Moment) -> Look:
         names = tuple(sorted(each.name for each in task.topics))
         if moment.is_back:
-            return Look(acls=_has_acls(task), topics=names)
+            return Look(brokers=True, topics=names)
         since_ms = min(moment.now_ms - task.idle_ms, moment.began_ms or moment.now_ms)
-        return Look(acls_if_any=not moment.began_ms, topics=names, used_since_ms=max(since_ms, 1))
+        is_new = not moment.began_ms
+        return Look(brokers=True, acls_if_any=is_new, topics=names, used_since_ms=max(since_ms, 1))
 
     def resolve(self, task: DeleteTopic, cluster: str, sight: Sight, now_ms: int) -> DeleteTopic:
         """Return the topics with what is saved of them."""
         for each in task.topics:
             if each.name not in sight.topics:
                 raise InvalidInput(f"topic {each.name!r} is not in cluster {cluster}: nothing to delete")
-        found = _use(task, sight)
+        found = _use(task, sight) or _unknown(sight)
         if found:
             raise InvalidInput(f"{found}: delete only what nobody uses, or ask with a shorter --idle")
         if sight.used_until_ms <= now_ms - task.idle_ms:
@@ -140,15 +149,11 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
             return moment.ended(f"{len(task.topics) - len(renewed)} of {len(task.topics)} topics were deleted{more}")
         found = _use(task, sight)
         if found:
-            reason = f"{found}, so nothing more is deleted: {', '.join(sorted(there))} stay"
-            return RequestStep((TicketState.FAILED, reason), (), reason)
-        end_ms = moment.began_ms + task.hold_ms
-        if moment.now_ms < end_ms:
-            left = human_duration(_rounded(end_ms - moment.now_ms))
-            return RequestStep(None, (), f"holds for {left} more; nobody uses the topics")
-        if sight.used_until_ms < end_ms:
-            return RequestStep(None, (), "waits until all brokers have told who used the topics in the hold")
-        return RequestStep(None, (DeleteTopics(there),), f"deletes {', '.join(sorted(there))}{refusals(refused)}")
+            return moment.given_up(f"{found}, so nothing more is deleted: {', '.join(sorted(there))} stay")
+        return _deleted(task, moment, sight, there, refused)
+
+    def topics_restored(self, task: DeleteTopic) -> Mapping[str, NewTopic]:
+        return {each.name: _new(each) for each in task.topics}
 
     def notes(self, task: DeleteTopic) -> Iterator[str]:
         for each in task.topics:
@@ -167,24 +172,48 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
 KIND = DeleteTopicKind()
 
 
+def _deleted(
+    task: DeleteTopic, moment: Moment, sight: Sight, there: Mapping[str, bytes], refused: tuple[str, ...]
+) -> RequestStep:
+    """Return the step of topics that nobody was seen to use: they are held, then proven unused, then deleted."""
+    end_ms = moment.began_ms + task.hold_ms
+    if moment.now_ms < end_ms:
+        left_ms = end_ms - moment.now_ms
+        left = human_duration(_rounded(left_ms))
+        return RequestStep(None, (), f"holds for {left} more; nobody uses the topics", rests_ms=min(left_ms, _LOOK_MS))
+    unknown = _unknown(sight)
+    if not unknown and sight.used_until_ms < end_ms:
+        unknown = "not all brokers have told who used the topics in the hold"
+    if unknown and moment.now_ms - end_ms > _PROOF_PATIENCE_MS:
+        return moment.given_up(f"{unknown}, so nothing more is deleted: {', '.join(sorted(there))} stay")
+    if unknown:
+        return RequestStep(None, (), f"waits for the proof: {unknown}", rests_ms=_RETRY_MS)
+    sentence = f"deletes {', '.join(sorted(there))}{refusals(refused)}"
+    return RequestStep(None, (DeleteTopics(there),), sentence, deleted=tuple(sorted(there)))
+
+
 def _restored(task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
-    """Return the step that makes anew what was deleted: topics first, then the access rules that are missing."""
-    missing = {each.name: _new(each) for each in task.topics if each.name not in sight.topics}
-    effects: list[RequestEffect] = []
-    if missing:
-        effects.append(CreateTopics(missing))
-    rules = tuple(rule for each in task.topics for rule in each.acls if rule not in sight.acls)
-    if rules:
-        effects.append(CreateAcls(rules))
-    if effects:
-        doing = f"makes {len(missing)} topics anew, empty, and adds {len(rules)} access rules"
-        return RequestStep(None, tuple(effects), f"{doing}{refusals(refused)}")
-    return moment.ended(f"all {len(task.topics)} topics are there; what was deleted is empty now")
+    """Return the step that makes anew what this ticket deleted, and nothing else."""
+    gone = [each for each in task.topics if each.name in moment.deleted and each.name not in sight.topics]
+    if gone and moment.state is TicketState.ROLLING_BACK:
+        made = {each.name: _new(each, sight.brokers) for each in gone}
+        return RequestStep(
+            None, (CreateTopics(made),), f"makes {', '.join(sorted(made))} anew, empty{refusals(refused)}"
+        )
+    names = ", ".join(each.name for each in gone)
+    return moment.ended(f"{names} stay deleted" if gone else "all topics are there; what was deleted is empty now")
 
 
-def _new(topic: SavedTopic) -> NewTopic:
-    assignments = {number: each.brokers for number, each in enumerate(topic.partitions)}
+def _new(topic: SavedTopic, alive: Collection[int] = ()) -> NewTopic:
+    """Return the topic on the brokers of before; where `alive` ones are given, others take the place of those gone."""
+    assignments = {number: _replaced(each.brokers, sorted(alive)) for number, each in enumerate(topic.partitions)}
     return NewTopic(assignments, dict(topic.configs))
+
+
+def _replaced(brokers: tuple[int, ...], alive: Sequence[int]) -> tuple[int, ...]:
+    spare = (each for each in alive if each not in brokers)
+    found = (each if each in alive or not alive else next(spare, None) for each in brokers)
+    return tuple(each for each in found if each is not None)
 
 
 def _saved(name: str, sight: Sight) -> SavedTopic:
@@ -194,31 +223,28 @@ def _saved(name: str, sight: Sight) -> SavedTopic:
         for rule in sight.acls
         if (rule.resource_type, rule.pattern_type, rule.resource_name) == ("TOPIC", LITERAL, name)
     )
-    return SavedTopic(
-        name, topic.id.hex(), tuple(map(Replicas, topic.replicas)), tuple(sorted(topic.configs.items())), acls
-    )
+    configs = tuple(sorted(each for each in topic.configs.items() if each[0] not in THROTTLED))
+    return SavedTopic(name, topic.id.hex(), tuple(map(Replicas, topic.replicas)), configs, acls)
 
 
 def _use(task: DeleteTopic, sight: Sight) -> str:
-    """Return who uses one of the topics, or why that is not known; empty: nobody does."""
-    if not sight.is_use_known:
-        return f"who used the topics is not known: {sight.use_gap}"
+    """Return who uses one of the topics, as far as it is known; empty: nobody."""
     for each in task.topics:
         use = sight.uses.get(each.name)
         if use is not None and use.groups:
-            return f"topic {each.name} is read by consumer group {', '.join(use.groups)}"
+            return f"topic {each.name} is read by consumer group {some(use.groups, 3)}"
         if use is not None and (use.read_ms or use.written_ms):
             did = "written" if use.written_ms else "read"
             return f"topic {each.name} was {did} in the last {human_duration(task.idle_ms)}"
     return ""
 
 
+def _unknown(sight: Sight) -> str:
+    return "" if sight.is_use_known else f"who used the topics is not known: {sight.use_gap}"
+
+
 def _is_there(topic: SavedTopic, sight: Sight) -> bool:
     return topic.name in sight.topics and sight.topics[topic.name].id.hex() == topic.id
-
-
-def _has_acls(task: DeleteTopic) -> bool:
-    return any(each.acls for each in task.topics)
 
 
 def _rounded(ms: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from guardian.core.effects import NewTopic
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent
@@ -21,7 +22,8 @@ class Kind(Generic[T]):
     `task` is what its plans are asked for; None: they do not say. Of a kind without `has_size` approval rules can't
     limit the bytes: it moves nothing, or finds out how much only while it runs. `moves_replicas` by its plan;
     `resizes` may change replication factors. `tells_reads`: whether consumers follow is said beside it.
-    `limits_rates` of other tickets while it runs; `has_directory_intents`: sets something in the directory at its end.
+    `must_be_named` by a rule that approves by itself. `limits_rates` of other tickets while it runs;
+    `has_directory_intents`: sets something in the directory at its end.
     """
 
     name: ClassVar[str]
@@ -31,11 +33,12 @@ class Kind(Generic[T]):
     resizes: ClassVar[bool] = False
     tells_reads: ClassVar[bool] = False
     limits_rates: ClassVar[bool] = False
+    must_be_named: ClassVar[bool] = False
     has_directory_intents: ClassVar[bool] = False
 
     def doubt(self, plan: Plan, *, is_planners: bool) -> str:
         """Return why the plan can't bear the kind, empty where it can. `is_planners`: a trusted planner made it."""
-        return ""
+        return "it does not say what it was asked for"
 
     def renew(self, task: T, cluster: str, directory: Directory) -> T:
         """Return the task to plan again, with what the directory says by now. Raises InvalidInput where none may."""
@@ -57,6 +60,10 @@ class Kind(Generic[T]):
         """Return the topics that change besides their replicas (None: more than it names), and the tenants all of
         whose topics do."""
         return frozenset(), frozenset()
+
+    def topics_restored(self, task: T) -> Mapping[str, NewTopic]:
+        """Return the topics that the ticket makes anew when it is rolled back."""
+        return {}
 
     def topic_configs(self, task: T) -> Mapping[str, str]:
         """Return the configuration that topics get which the plan creates."""

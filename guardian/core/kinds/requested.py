@@ -56,9 +56,10 @@ class Option:
         """Return the value. Raises InvalidInput."""
         match self.type:
             case OptionType.INTEGER:
-                if not text.strip().lstrip("-").isascii() or not text.strip().lstrip("-").isdigit():
-                    raise InvalidInput(f"{self.name} is {text[:60]!r}: use a whole number")
-                return int(text)
+                try:
+                    return int(text)
+                except ValueError:
+                    raise InvalidInput(f"{self.name} is {text[:60]!r}: use a whole number") from None
             case OptionType.RATE:
                 return parse_rate(self.name, text)
             case OptionType.DURATION:
@@ -74,9 +75,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a kind has to know of the cluster: its access rules (`acls_if_any`: none where it has no authorizer), these
-    topics with their configuration, and, if `used_since_ms` is not 0, who used them since then."""
+    """What a kind has to know of the cluster: its live brokers, its access rules (`acls_if_any`: none where it has no
+    authorizer), these topics with their configuration, and, if `used_since_ms` is not 0, who used them since then."""
 
+    brokers: bool = False
     acls: bool = False
     acls_if_any: bool = False
     topics: tuple[str, ...] = ()
@@ -116,17 +118,24 @@ class Sight:
     use_gap: str = ""
 
 
-SETTLE_MS = 2_000  # from a request that the member before has sent to when nothing of it can come any more
+SETTLE_MS = 20_000  # from a request to when it has come: one may lie in the socket of a broker that was stopped
+PATIENCE_MS = 300_000  # with what Kafka refuses again and again
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a ticket stands: its state and since when, when it first ran (0: not yet), and the time now, in ms."""
+    """Where a ticket stands: its state and since when, when it first ran (0: not yet), and the time now, in ms.
+
+    `deleted` are the topics that it deleted, or was about to. Kafka refuses what it asks for since `refused_since_ms`;
+    0: it does not.
+    """
 
     state: TicketState
     began_ms: int
     now_ms: int
     since_ms: int = 0
+    deleted: frozenset[str] = frozenset()
+    refused_since_ms: int = 0
 
     @property
     def is_back(self) -> bool:
@@ -140,17 +149,29 @@ class Moment:
         """
         if self.is_back and self.now_ms - self.since_ms < SETTLE_MS:
             return RequestStep(None, (), "waits for requests that may be on their way")
+        return self._over(TicketState.SUCCEEDED, reason)
+
+    def given_up(self, reason: str) -> RequestStep:
+        """Return the ticket's last step where something could not be done, or not be taken back."""
+        return self._over(TicketState.FAILED, reason)
+
+    def _over(self, forward: TicketState, reason: str) -> RequestStep:
         ends = {TicketState.CANCELLING: TicketState.CANCELLED, TicketState.ROLLING_BACK: TicketState.ROLLED_BACK}
-        return RequestStep((ends.get(self.state, TicketState.SUCCEEDED), reason), (), reason)
+        return RequestStep((ends.get(self.state, forward), reason), (), reason)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStep:
-    """What to do next: how the ticket ends, if it does, what to send, and a sentence about it."""
+    """What to do next: how the ticket ends, if it does, what to send, and a sentence about it.
+
+    `deleted` topics are stored as such before anything is sent. Nothing has to be looked at for `rests_ms`.
+    """
 
     transition: End | None
     effects: tuple[RequestEffect, ...]
     sentence: str
+    deleted: tuple[str, ...] = ()
+    rests_ms: int = 0
 
 
 class RequestKind(Kind[T]):
@@ -200,6 +221,17 @@ class RequestKind(Kind[T]):
     def trial(self, task: T) -> Mapping[str, Mapping[str, str | None]]:
         """Return changes of topics' configurations that Kafka shall check before there is a ticket."""
         return {}
+
+    def doubt(self, plan: Plan, *, is_planners: bool) -> str:
+        return ""
+
+    def next_step(self, task: T, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+        """Return the step, or the end where Kafka has refused it for too long."""
+        decided = self.step(task, moment, sight, refused)
+        is_refused = decided.effects and refused and moment.refused_since_ms
+        if not is_refused or moment.now_ms - moment.refused_since_ms < PATIENCE_MS:
+            return decided
+        return moment.given_up(f"gave up: {decided.sentence}")
 
     def notes(self, task: T) -> Iterator[str]:
         """Say what the request changes, a line each, for who makes or approves it."""

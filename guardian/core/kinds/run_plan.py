@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from guardian.core.kinds.kind import Kind
-from guardian.model.plan import RUN_PLAN
+from guardian.model.plan import RUN_PLAN, Plan
 from guardian.model.tasks import PlanTask
 
 
 class RunPlan(Kind[PlanTask]):
     name = RUN_PLAN
+
+    def doubt(self, plan: Plan, *, is_planners: bool) -> str:
+        return ""
 
 
 KIND = RunPlan()

@@ -63,7 +63,7 @@ class ThrottleOverrideKind(RequestKind[ThrottleOverride]):
         return ThrottleOverride(values["broker"], values["rate"], now_ms + values["for"])
 
     def look(self, task: ThrottleOverride, moment: Moment) -> Look:
-        return Look()
+        return Look(brokers=not moment.began_ms)
 
     def resolve(self, task: ThrottleOverride, cluster: str, sight: Sight, now_ms: int) -> ThrottleOverride:
         if task.broker not in sight.brokers:

@@ -17,7 +17,6 @@ from guardian.core.owned_settings import Live, reconcile
 from guardian.errors import InvalidInput
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.tasks import PlanTask
-from guardian.model.ticket import TicketState
 
 MAX_SETTINGS = 1000
 # Of Kafka's topic configurations those that a person changes; what a throttle sets is the executor's.
@@ -103,6 +102,7 @@ class TopicConfigKind(RequestKind[TopicConfig]):
     def resolve(self, task: TopicConfig, cluster: str, sight: Sight, now_ms: int) -> TopicConfig:
         """Return the settings that change something, with the values that they replace."""
         _require_topics(task, cluster, sight)
+        task = TopicConfig(tuple(replace(each, value=_normal(each.key, each.value)) for each in task.settings))
         now = {each: sight.topics[each.topic].configs.get(each.key) for each in task.settings}
         settings = tuple(replace(each, replaced=now[each]) for each in task.settings if now[each] != each.value)
         if not settings:
@@ -136,18 +136,32 @@ class TopicConfigKind(RequestKind[TopicConfig]):
         kept = len(owned) - len(found.foreign) - sum(each.resource_name in _names(live.deleted) for each in owned)
         reason = f"{kept} of {len(owned)} configurations are {'as before' if moment.is_back else 'set'}{left}{gone}"
         if not moment.is_back and kept < len(owned):
-            return RequestStep((TicketState.FAILED, reason), (), reason)
+            return moment.given_up(reason)
         return moment.ended(reason)
 
     def notes(self, task: TopicConfig) -> Iterator[str]:
         return map(str, task.settings)
 
     def is_repeated(self, made: TopicConfig, asked: TopicConfig) -> bool:
-        wanted = {(each.topic, each.key, each.value) for each in asked.settings}
+        wanted = {(each.topic, each.key, _normal(each.key, each.value)) for each in asked.settings}
         return all((each.topic, each.key, each.value) in wanted for each in made.settings)
 
 
 KIND = TopicConfigKind()
+
+
+def _normal(key: str, value: str | None) -> str | None:
+    """Return the value as Kafka shows it; one that it will refuse stays as it is."""
+    if value is None:
+        return None
+    if key == "cleanup.policy":
+        return ",".join(each.strip() for each in value.split(","))
+    if key == "unclean.leader.election.enable":
+        return value.strip().lower()
+    try:
+        return str(float(value)) if key == "min.cleanable.dirty.ratio" else str(int(value))
+    except ValueError:
+        return value.strip()
 
 
 def _require_topics(task: TopicConfig, cluster: str, sight: Sight) -> None:

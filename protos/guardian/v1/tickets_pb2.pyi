@@ -380,7 +380,7 @@ class ExecutionTask(_message.Message):
     def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Mapping[str, str]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ...) -> None: ...
 
 class Execution(_message.Message):
-    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted")
+    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted", "deleted_topics")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     THROTTLES_FIELD_NUMBER: _ClassVar[int]
@@ -391,6 +391,7 @@ class Execution(_message.Message):
     FOREIGN_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     LIFTED_FIELD_NUMBER: _ClassVar[int]
+    DELETED_TOPICS_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
     throttles: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
@@ -401,7 +402,8 @@ class Execution(_message.Message):
     foreign: _containers.RepeatedCompositeFieldContainer[ForeignWork]
     directory: _containers.RepeatedCompositeFieldContainer[DirectoryIntent]
     lifted: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
-    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ...) -> None: ...
+    deleted_topics: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., deleted_topics: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DirectoryIntent(_message.Message):
     __slots__ = ("subject", "field", "names", "value", "replaced")

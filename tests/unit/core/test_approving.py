@@ -180,7 +180,10 @@ def test_the_way_back_waits_for_no_window_but_not_everybody_may(tmp_path: Path) 
         ("[[rules]]\nname='a'\nautomatic=true\nmax_bytes=5", r"rules\[0\].max_bytes is 5: give bytes as a text"),
         ("[[rules]]\nname='a'\nautomatic=true\nmax_bytes='500'", r"max_bytes is '500': give bytes as a text"),
         ("[[rules]]\nname='a'\nautomatic=true\nmax_bytes='5GB/s'", r"max_bytes is '5GB/s': give bytes as a text"),
-        ("[[rules]]\nname='a'\nautomatic=true\nmax_moves=-1", r"rules\[0\].max_moves is -1: use 0 to"),
+        (
+            "[[rules]]\nname='a'\nautomatic=true\nmax_moves=-1",
+            r"rules\[0\].max_moves is -1: give a whole number from 1",
+        ),
         ("[[rules]]\nname='a'\nautomatic=true\nwindows=['8-9']", r"rules\[0\].windows has '8-9': use days and times"),
         ("[[rules]]\nname='a'\nautomatic=true\nwindows=['25:00-26:00']", r"'25:00-26:00': use times from 00:00"),
         ("[[rules]]\nname='a'\nautomatic=true\ntimezone='Mars'", r"rules\[0\].timezone is 'Mars': use a zone"),

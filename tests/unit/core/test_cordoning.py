@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.cordoning import CORDONED, BrokerLook, CordonStep, step
-from guardian.core.effects import ConfigKey
+from guardian.core.cordoning import BrokerLook, CordonStep, step
+from guardian.core.effects import CORDONED, ConfigKey
 from guardian.model.cordon import Cordon
 from guardian.model.topology import TopicPartition
 

@@ -8,6 +8,8 @@ import pytest
 
 from guardian.core.kind_check import clamped, of_its_kind
 from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.kind import AnyKind
+from guardian.core.kinds.registry import KINDS
 from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.model.acl import AclBinding
 from guardian.model.federation import IdcPolicy, Topic
@@ -137,3 +139,9 @@ def test_no_plan_is_made_in_the_future_or_before_time_began() -> None:
         1000,
         1000,
     ]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.moves_replicas and kind.name != RUN_PLAN])
+def test_no_kind_of_moves_is_believed_of_a_file(kind: AnyKind) -> None:
+    keeps = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(1),), (ReplicaPlacement(2),), 5 * 10**12)
+    assert of_its_kind(Plan("live", kind.name, (keeps,)), is_planners=False).kind == RUN_PLAN

@@ -48,7 +48,8 @@ def test_the_value_of_somebody_else_is_named_and_left_alone(theirs: str | None) 
     found = on(mine("9", "7"), theirs, "9")
     assert not found.changes
     assert (dict(found.foreign), set(found.blocked)) == ({KEY: theirs}, {KEY})
-    assert found.notes == (f"retention.ms of topic t was set to {theirs} by somebody else and is left alone",)
+    done = f"set to {theirs}" if theirs else "deleted"
+    assert found.notes == (f"retention.ms of topic t was {done} by somebody else and is left alone",)
     assert found.settings[0].is_foreign
     let_go = on(found.settings, theirs)
     assert (let_go.settings, let_go.changes, let_go.notes) == ((), {}, found.notes)

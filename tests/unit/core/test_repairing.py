@@ -24,7 +24,7 @@ SHORT = {"resource_type": "TOPIC", "resource_name": "orders", "principal": "User
 
 
 def step(state: TicketState, plan: Plan, present: list[AclBinding], *refused: str) -> RequestStep:
-    return KIND.step(KIND.task_of(plan), Moment(state, 1, 5_000), Sight(frozenset(), tuple(present)), refused)
+    return KIND.step(KIND.task_of(plan), Moment(state, 1, 50_000), Sight(frozenset(), tuple(present)), refused)
 
 
 def test_a_rule_is_anywhere_literal_and_allows_unless_it_says_else() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from guardian.core.cordoning import CORDONED
+from guardian.core.effects import CORDONED
 from guardian.core.operations.effects import (
     ForgetBroker,
     LiftExclusions,

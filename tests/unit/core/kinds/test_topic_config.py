@@ -107,3 +107,19 @@ def test_a_topic_that_is_gone_is_named() -> None:
 def test_what_kafka_refuses_is_said() -> None:
     said = step(TicketState.RUNNING, {RETENTION: "1000", BYTES: "9"}, "topic orders: POLICY_VIOLATION").sentence
     assert said == "sets 2 configurations; Kafka refused topic orders: POLICY_VIOLATION"
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "shown"),
+    [
+        ("min.cleanable.dirty.ratio", "1", "1.0"),
+        ("cleanup.policy", "compact, delete", "compact,delete"),
+        ("unclean.leader.election.enable", "TRUE", "true"),
+        (RETENTION, " 0100", "100"),
+        (RETENTION, "soon", "soon"),
+    ],
+)
+def test_a_value_is_kept_as_kafka_shows_it(key: str, asked: str, shown: str) -> None:
+    task = KIND.resolve(TopicConfig((TopicSetting("orders", key, asked),)), "live", sight({}), 0)
+    assert task.settings[0].value == shown
+    assert KIND.is_repeated(task, TopicConfig((TopicSetting("orders", key, asked),)))
