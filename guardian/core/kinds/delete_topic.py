@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from guardian.core.effects import CreateTopics, DeleteTopics, NewTopic
-from guardian.core.kinds.entries import some
 from guardian.core.kinds.requested import (
     Look,
     Moment,
@@ -32,6 +31,7 @@ from guardian.core.kinds.requested import (
 from guardian.errors import InvalidInput
 from guardian.model.acl import LITERAL, AclBinding
 from guardian.model.tasks import PlanTask
+from guardian.model.text import some
 from guardian.model.ticket import TicketState
 from guardian.model.units import human_duration
 
