@@ -212,13 +212,8 @@ def behaviours(doings: Iterable[pb.DiskDoing]) -> list[Behaviour]:
 
 def _doings(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> list[pb.DiskDoing]:
     """The abnormal ones first, the largest first of each."""
-    if report is None:
-        return []
-    return [
-        each
-        for each in (*report.queue, *report.normal)
-        if each.disk.broker == broker and (not disk or each.disk.disk == disk)
-    ]
+    doings = (*report.queue, *report.normal) if report else ()
+    return [each for each in doings if each.disk.broker == broker and (not disk or each.disk.disk == disk)]
 
 
 def _levers(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> list[pb.ProtectionLever]:

@@ -34,28 +34,23 @@ _TASK_STATES = {
     TaskState.DONE: "COMPLETED",
 }
 _FINISHED = ("COMPLETED", "ABORTED", "DEAD")
-# What Cruise Control's six kinds of anomalies are here.
-_ANOMALIES: Mapping[str, tuple[int, ...]] = {
-    "GOAL_VIOLATION": (insight_pb2.SKEW, insight_pb2.DISK_FILLS),
-    "BROKER_FAILURE": (insight_pb2.BROKER_DOWN,),
-    "DISK_FAILURE": (insight_pb2.LOG_DIR_OFFLINE,),
-    "METRIC_ANOMALY": (insight_pb2.SLOW_DISK, insight_pb2.LINE_NEAR_LIMIT),
+# What Cruise Control's six kinds of anomalies are here, and where its answer has those of late.
+_ANOMALIES: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "GOAL_VIOLATION": ("recentGoalViolations", (insight_pb2.SKEW, insight_pb2.DISK_FILLS)),
+    "BROKER_FAILURE": ("recentBrokerFailures", (insight_pb2.BROKER_DOWN,)),
+    "DISK_FAILURE": ("recentDiskFailures", (insight_pb2.LOG_DIR_OFFLINE,)),
+    "METRIC_ANOMALY": ("recentMetricAnomalies", (insight_pb2.SLOW_DISK, insight_pb2.LINE_NEAR_LIMIT)),
     "TOPIC_ANOMALY": (
-        insight_pb2.TOPIC_OFFLINE,
-        insight_pb2.TOPIC_AT_RISK,
-        insight_pb2.TOPIC_WEAK,
-        insight_pb2.UNDER_MIN_ISR,
-        insight_pb2.AT_MIN_ISR,
+        "recentTopicAnomalies",
+        (
+            insight_pb2.TOPIC_OFFLINE,
+            insight_pb2.TOPIC_AT_RISK,
+            insight_pb2.TOPIC_WEAK,
+            insight_pb2.UNDER_MIN_ISR,
+            insight_pb2.AT_MIN_ISR,
+        ),
     ),
-    "MAINTENANCE_EVENT": (),
-}
-_RECENT = {
-    "GOAL_VIOLATION": "recentGoalViolations",
-    "BROKER_FAILURE": "recentBrokerFailures",
-    "DISK_FAILURE": "recentDiskFailures",
-    "METRIC_ANOMALY": "recentMetricAnomalies",
-    "TOPIC_ANOMALY": "recentTopicAnomalies",
-    "MAINTENANCE_EVENT": "recentMaintenanceEvents",
+    "MAINTENANCE_EVENT": ("recentMaintenanceEvents", ()),
 }
 _HEALED = frozenset({"GOAL_VIOLATION", "BROKER_FAILURE", "DISK_FAILURE", "METRIC_ANOMALY"})
 
@@ -283,8 +278,8 @@ def anomaly_document(
             ),
         },
     }
-    for name, kinds in _ANOMALIES.items():
-        answer[_RECENT[name]] = [
+    for recent, kinds in _ANOMALIES.values():
+        answer[recent] = [
             _anomaly(each, acted.get((each.kind, each.subject))) for each in findings.findings if each.kind in kinds
         ]
     return answer
