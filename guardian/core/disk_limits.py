@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import add, attrgetter
+from typing import NamedTuple
 
 from guardian.errors import InvalidInput
 from guardian.model.protection import DiskCondition, DiskKey, DiskState
@@ -55,14 +57,18 @@ class DiskCounters:
     in_flight: int = 0
 
 
-@dataclass(slots=True)
-class _Sums:
-    lasts_ms: int = 0
-    read: int = 0
-    written: int = 0
-    completed: int = 0
-    service_ms: int = 0
-    busy_ms: int = 0
+_COUNTERS = attrgetter("at_ms", "bytes_read", "bytes_written", "completed", "service_ms", "busy_ms")
+
+
+class _Sums(NamedTuple):
+    """Of the counters, in their order."""
+
+    lasts_ms: int
+    read: int
+    written: int
+    completed: int
+    service_ms: int
+    busy_ms: int
 
 
 def judge_limits(
@@ -101,24 +107,12 @@ def _within(samples: Sequence[DiskCounters], from_ms: int, since_ms: int) -> lis
 
 def _sums(samples: Sequence[DiskCounters]) -> _Sums:
     """Over pairs of samples; counters that go backwards are a restart of the host, and the pair says nothing."""
-    sums = _Sums()
-    for old, new in pairwise(samples):
-        forward = (
-            new.at_ms > old.at_ms
-            and new.bytes_read >= old.bytes_read
-            and new.bytes_written >= old.bytes_written
-            and new.completed >= old.completed
-            and new.service_ms >= old.service_ms
-            and new.busy_ms >= old.busy_ms
-        )
-        if forward:
-            sums.lasts_ms += new.at_ms - old.at_ms
-            sums.read += new.bytes_read - old.bytes_read
-            sums.written += new.bytes_written - old.bytes_written
-            sums.completed += new.completed - old.completed
-            sums.service_ms += new.service_ms - old.service_ms
-            sums.busy_ms += new.busy_ms - old.busy_ms
-    return sums
+    total = (0,) * 6
+    for old, new in pairwise(map(_COUNTERS, samples)):
+        lasts_ms, *counted = steps = tuple(now - before for before, now in zip(old, new, strict=True))
+        if lasts_ms > 0 and min(counted) >= 0:
+            total = tuple(map(add, total, steps))
+    return _Sums(*total)
 
 
 def _state(utilisation: float, await_ms: float, limits: DiskLimits, seconds: float) -> tuple[DiskState, str]:

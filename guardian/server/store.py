@@ -187,16 +187,8 @@ class ReplicatedStore:
 
         Raises Conflict when that was amended meanwhile, or the ticket is in another state or over.
         """
-        amend = records_pb2.AmendTicket(
-            ticket_id=ticket_id,
-            expected_ask_revision=ask.revision,
-            ask=ask_to_proto(ask),
-            actor=actor,
-            reason=reason,
-            at_ms=self.now_ms(),
-            expected_state=expected_state.name,
-        )
-        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=_signer(actor)).ticket)
+        amend = records_pb2.AmendTicket(expected_ask_revision=ask.revision, ask=ask_to_proto(ask))
+        return self._amend(amend, ticket_id, expected_state, actor, reason)
 
     def set_throttle(
         self,
@@ -211,14 +203,17 @@ class ReplicatedStore:
         """Changes the throttle of a ticket that is not over; `approved` is the highest rate that was approved, 0: as it
         is. Raises Conflict when the ticket is in another state, or over."""
         amend = records_pb2.AmendTicket(
-            ticket_id=ticket_id,
-            expected_state=expected_state.name,
-            approved_throttle=approved or None,
-            actor=actor,
-            reason=reason,
-            at_ms=self.now_ms(),
-            throttle=throttle,
-            max_throttle=max_throttle,
+            approved_throttle=approved or None, throttle=throttle, max_throttle=max_throttle
+        )
+        return self._amend(amend, ticket_id, expected_state, actor, reason)
+
+    def _amend(
+        self, amend: records_pb2.AmendTicket, ticket_id: str, expected_state: TicketState, actor: str, reason: str
+    ) -> Ticket:
+        amend.MergeFrom(
+            records_pb2.AmendTicket(
+                ticket_id=ticket_id, expected_state=expected_state.name, actor=actor, reason=reason, at_ms=self.now_ms()
+            )
         )
         return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=_signer(actor)).ticket)
 
