@@ -172,7 +172,7 @@ class Healer:
         policy = self._policies.of(cluster.name)
         troubles = healing.troubles(watch, cluster.name, lines)
         now_ms = self._now_ms()
-        tickets = self._own(cluster.name, views) if troubles or memory.has_open else ()
+        tickets = views.tickets(cluster.name, Agent.HEALING) if troubles or memory.has_open else ()
         memory.has_open = any(not ticket.state.is_over for ticket in tickets)
         present = {trouble.subject for trouble in troubles}
         memory.tried = {subject: tried for subject, tried in memory.tried.items() if subject in present}
@@ -200,9 +200,6 @@ class Healer:
         said = [decision.storm] if decision.storm else []
         said += [self._act(act, now_ms) for act in decision.acts]
         return [*said, *self._cure(cluster, decision.cure, policy, memory, views)]
-
-    def _own(self, cluster: str, views: Views) -> tuple[Ticket, ...]:
-        return views.tickets(cluster, Agent.HEALING)
 
     def _act(self, wanted: TicketAct, now_ms: int) -> str:
         """A ticket that was driven on meanwhile is looked at again at the next tick."""

@@ -34,22 +34,6 @@ _MAX_NAMED = 5
 _Description = tuple[str, str]  # subject and detail
 
 
-def _cluster_put(command: records_pb2.PutCluster) -> _Description:
-    return f"cluster {command.cluster.name}", f"{len(command.cluster.brokers)} brokers"
-
-
-def _reporter_registered(command: federation_pb2.RegisterReporterRequest) -> _Description:
-    return f"broker {command.broker_id} of cluster {command.cluster_id}", command.reporter
-
-
-def _protection_put(command: records_pb2.PutProtection) -> _Description | None:
-    return (f"protection of cluster {command.protection.cluster}", command.did) if command.did else None
-
-
-def _cluster_dropped(command: records_pb2.DropCluster) -> _Description:
-    return f"cluster {command.name}", ""
-
-
 def _ticket_added(command: records_pb2.AddTicket) -> _Description:
     ticket = command.ticket
     return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}"
@@ -76,26 +60,22 @@ def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Des
     return some((_change_name(change) for change in command.changes), _MAX_NAMED), f"{len(command.changes)} changes"
 
 
-def _level_raised(command: records_pb2.RaiseLevel) -> _Description:
-    return "feature level", str(command.level)
-
-
 def _partitions_deleted(command: Any) -> _Description:
     names = (f"{part.cluster_id}/{part.topic_id.hex()}-{part.partition}" for part in command.partitions)
     return some(names, _MAX_NAMED), f"{len(command.partitions)} partitions"
 
 
 _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
-    "put_cluster": _cluster_put,
-    "put_protection": _protection_put,
-    "drop_cluster": _cluster_dropped,
-    "register_reporter": _reporter_registered,
+    "put_cluster": lambda put: (f"cluster {put.cluster.name}", f"{len(put.cluster.brokers)} brokers"),
+    "put_protection": lambda put: (f"protection of cluster {put.protection.cluster}", put.did) if put.did else None,
+    "drop_cluster": lambda drop: (f"cluster {drop.name}", ""),
+    "register_reporter": lambda told: (f"broker {told.broker_id} of cluster {told.cluster_id}", told.reporter),
     "add_ticket": _ticket_added,
     "advance_ticket": _ticket_advanced,
     "amend_ticket": _ticket_amended,
     "change_federation": _federation_changed,
     "delete_partitions": _partitions_deleted,
-    "raise_level": _level_raised,
+    "raise_level": lambda raised: ("feature level", str(raised.level)),
 }
 
 

@@ -13,7 +13,7 @@ The library's own messages keep its field names (`prevLogIdx`, `next_node_idx`);
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgpack
@@ -249,16 +249,12 @@ def _is_confirmed(value: object) -> bool:
     )
 
 
-def _is_kind_of_change(value: object) -> bool:
-    return type(value) is str and value in CHANGE_KINDS
-
-
-def _is_stop_cause(value: object) -> bool:
-    return type(value) is str and value in _STOP_CAUSES
-
-
 def _is_command(value: object) -> bool:
     return type(value) is bytes and value.startswith(_COMMAND) and len(value) <= _MAX_ENTRY_BYTES
+
+
+def _one_of(texts: Collection[str]) -> _Check:
+    return lambda value: type(value) is str and value in texts
 
 
 def _up_to(most: int, kind: type[bytes] | type[str]) -> _Check:
@@ -311,7 +307,7 @@ _FIELDS: dict[str, dict[str, _Check]] = {
     READ_ROUND_REPLY: {"term": _is_term, "round": _is_count},
     READ_REQUEST: {"request_id": _is_count},
     READ_REPLY: {"request_id": _is_count, "index": _is_count},
-    CHANGE_REQUEST: {"request_id": _is_count, "kind": _is_kind_of_change, "name": _is_text, "address": _is_text},
+    CHANGE_REQUEST: {"request_id": _is_count, "kind": _one_of(CHANGE_KINDS), "name": _is_text, "address": _is_text},
     CHANGE_REPLY: {"request_id": _is_count, "error": _is_text, "code": _is_count},
     SNAPSHOT_OFFER: {"term": _is_term, "snapshot_id": _is_name, "index": _is_count, "manifest": _is_manifest},
     SNAPSHOT_PULL: {"snapshot_id": _is_name, "file": _is_text, "offset": _is_count},
@@ -326,7 +322,7 @@ _FIELDS: dict[str, dict[str, _Check]] = {
         "confirmed": _is_confirmed,
     },
     DIVERGED: {"index": _is_count, "checksum": _is_checksum},
-    LAST_WORDS: {"cause": _is_stop_cause, "reason": _is_text},
+    LAST_WORDS: {"cause": _one_of(_STOP_CAUSES), "reason": _is_text},
     INTRODUCTION_REQUEST: {},
     INTRODUCTION: {"members": _are_names},
 }

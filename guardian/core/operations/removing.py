@@ -161,7 +161,9 @@ def clean_up(turn: Turn) -> Result:
     back = [work for work in turn.under_way() if hooks.is_up(turn, work)]
     if back:
         reason = f"{named(work.node for work in back)} came back after being stopped: keep it down, then resume"
-        return replace(turn.go_on(OperationPhase.SHUT_DOWN, reason), goes_on=False, transition=_paused(reason))
+        return replace(
+            turn.go_on(OperationPhase.SHUT_DOWN, reason), goes_on=False, transition=(TicketState.PAUSED, reason)
+        )
     again = _drained_again(turn)
     if again is not None:
         return again
@@ -400,10 +402,6 @@ def _is_empty(turn: Turn, broker: int) -> bool:
 def _is_left(turn: Turn, work: BrokerWork) -> bool:
     is_there = work.node in turn.world.registered or not _is_empty(turn, work.node)
     return is_there and work.node not in turn.world.leaving
-
-
-def _paused(reason: str) -> tuple[TicketState, str]:
-    return TicketState.PAUSED, reason
 
 
 def _succeed(turn: Turn) -> Result:
