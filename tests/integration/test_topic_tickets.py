@@ -23,9 +23,10 @@ from typer.testing import CliRunner
 from deploy.local import members, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
-from guardian.errors import GuardianError
+from guardian.errors import GuardianError, Undecided
 from guardian.kafka import data
 from guardian.model.ticket import TicketState
+from guardian.model.topology import Cluster
 from tests.command_line import app
 
 pytestmark = pytest.mark.integration
@@ -103,6 +104,14 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.2)
 
 
+def is_registered(client: GuardianClient, cluster: Cluster) -> bool:
+    """A broker that has just started may not know yet what the controllers decided."""
+    with suppress(Undecided):
+        client.register_cluster(cluster)
+        return True
+    return False
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     home: Path = tmp_path_factory.mktemp("topics")
@@ -115,8 +124,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         kafka = stack.enter_context(KafkaCluster.start(spec, home / "kafka"))
         members.wait_ready([member])
         client = stack.enter_context(GuardianClient([member.grpc], timeout_s=DEADLINE_S))
-        client.register_cluster(kafka.to_cluster(sasl=False))
         cluster = kafka.to_cluster(sasl=False)
+        until(lambda: is_registered(client, cluster), "registration")
         data.create_topics(cluster, {"old": {0: (1, 2), 1: (2, 1)}}, OLD_CONFIG, DEADLINE_S)
         data.create_topics(cluster, {name: {0: (1, 2)} for name in ("orders", "clicks", "logs")}, {}, DEADLINE_S)
         yield Site(kafka, member.grpc, AdminClient({"bootstrap.servers": kafka.bootstrap}), client)
