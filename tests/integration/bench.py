@@ -14,7 +14,6 @@ from guardian.core.slots import ExecutionLimits
 from guardian.core.ticketing import cancel
 from guardian.executor.around import Surroundings
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC
@@ -25,6 +24,7 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import PlanTask
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import ANY_LOG_DIR, Cluster, TopicPartition
+from tests.memory_execution import MemoryExecutionStore
 
 DEADLINE_S = 120.0
 TICK_S = 0.2

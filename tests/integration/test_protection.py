@@ -29,7 +29,6 @@ from guardian.client import GuardianClient
 from guardian.core.disk_doings import BrokerLook
 from guardian.core.protecting import ProtectionSettings, View, remembers_alone
 from guardian.core.throttling import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
-from guardian.executor.memory_protection import MemoryProtectionStore
 from guardian.executor.protecting import Protector, look_at_cluster
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
@@ -40,6 +39,7 @@ from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.wire.protection import protection_from_proto
 from protos.guardian.v1 import protection_pb2
 from tests.freezing import kill
+from tests.memory_protection import MemoryProtectionStore
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,6 @@ from guardian.core.operations.world import OperationLimits
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.executor.operating import Operations
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cordon import Cordon
@@ -30,6 +29,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Remove, Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
+from tests.memory_execution import MemoryExecutionStore
 from tests.simulation.world import CLUSTER, MB, Crash, InThisThread, Moment, Wire, Wired, moments_of
 
 LIMITS = OperationLimits(settle_ms=1500, calm_ms=1500, back_within_ms=60_000, retry_ms=1500, unseen_ms=4000)

@@ -27,13 +27,13 @@ from guardian.core.protecting import (
 )
 from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import Conflict
-from guardian.executor.memory_protection import MemoryProtectionStore
 from guardian.executor.protecting import Protector, look_at_cluster
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, LeverKind, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity, effective_quota
 from guardian.model.topology import TopicPartition
+from tests.memory_protection import MemoryProtectionStore
 from tests.simulation.world import CLUSTER, MB, Crash, Wire, Wired
 
 SDB = DiskKey(2, "sdb")

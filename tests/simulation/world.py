@@ -15,13 +15,13 @@ from guardian.core.validating import resolve
 from guardian.executor.around import Surroundings
 from guardian.executor.driver import Driver, Labels, Replanner
 from guardian.executor.looking import TopicUses
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import PlanTask
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
+from tests.memory_execution import MemoryExecutionStore
 from tests.moments import moment
 
 CLUSTER = "live"

@@ -24,7 +24,6 @@ from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -34,6 +33,7 @@ from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.garbage import collect_rarely
 from guardian.server.loop import pause_after
 from tests.bench.report import BenchFailed, Figures
+from tests.memory_execution import MemoryExecutionStore
 
 _CLUSTERS = 20
 _BROKERS = 10

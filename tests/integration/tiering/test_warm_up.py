@@ -15,7 +15,6 @@ from confluent_kafka.admin import AdminClient
 
 from guardian.core.validating import resolve
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.control import KafkaControl
 from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import ExecutionTask, TaskState
@@ -30,6 +29,7 @@ from tests.integration.tiering.harness import (
     until,
 )
 from tests.integration.tiering.records import produce, read, require_whole
+from tests.memory_execution import MemoryExecutionStore
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration

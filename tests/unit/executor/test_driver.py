@@ -17,7 +17,6 @@ from guardian.core.ticketing import cancel
 from guardian.errors import Conflict, NotFound, Unavailable
 from guardian.executor import driver as driver_module
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.executor.sending import send
 from guardian.kafka.admin import BROKER, KafkaAdmin
 from guardian.kafka.fake import FakeKafka
@@ -26,6 +25,7 @@ from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from tests.memory_execution import MemoryExecutionStore
 from tests.simulation.world import MB, InThisThread, World, move
 
 T0 = TopicPartition("t", 0)

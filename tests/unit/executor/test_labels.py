@@ -6,7 +6,6 @@ import pytest
 
 from guardian.errors import Conflict
 from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
 from guardian.model.federation import IdcPolicy, Topic
@@ -14,6 +13,7 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import Balance, Isolate, MigrateIdc, PlanTask
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, TopicPartition
+from tests.memory_execution import MemoryExecutionStore
 from tests.simulation.directory import MemoryDirectory
 
 T0 = TopicPartition("t", 0)

@@ -9,11 +9,11 @@ import pytest
 
 from guardian.errors import ClusterUnavailable, Undecided
 from guardian.executor.driver import Driver, Labels
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.federation import Exclusion
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
+from tests.memory_execution import MemoryExecutionStore
 from tests.simulation.directory import MemoryDirectory
 from tests.simulation.world import CLUSTER, MB, World, move
 

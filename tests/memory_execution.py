@@ -1,4 +1,4 @@
-"""An ExecutionStore in memory, for tests and rehearsals: the same compare-and-set as the replicated one."""
+"""An ExecutionStore in memory, for tests: the same compare-and-set as the replicated one."""
 
 from __future__ import annotations
 
