@@ -119,7 +119,7 @@ def _happened(activity: ActivityStore, now_ms: int) -> None:
 
 
 def test_who_used_a_topic(scene: Scene) -> None:
-    reply = scene.audit("topic", "live", "orders", "--since", "10m")
+    reply = scene.audit("topic", "--cluster", "live", "orders", "--since", "10m")
     (row,) = reply["rows"]
     assert (row["principal"], row["client_id"], row["address"], row["operation"]) == (
         "User:alice",
@@ -129,14 +129,14 @@ def test_who_used_a_topic(scene: Scene) -> None:
     )
     assert (row["allowed"], row["bytes_produced"], row["brokers"]) == ("17", "5000000000", 2)
     assert (reply["coverage"]["slices"], reply["coverage"]["brokers"]) == ("2", 2)
-    assert len(scene.audit("topic", "live", "orders", "--since", "4d")["rows"]) == 2
-    assert "5.0 GB" in scene.run("topic", "live", "orders", "--since", "10m")
+    assert len(scene.audit("topic", "--cluster", "live", "orders", "--since", "4d")["rows"]) == 2
+    assert "5.0 GB" in scene.run("topic", "--cluster", "live", "orders", "--since", "10m")
 
 
 def test_what_a_broker_did_minutes_and_days_ago(scene: Scene) -> None:
-    recent = scene.audit("broker", "live", "1", "--since", "10m")["rows"]
+    recent = scene.audit("broker", "--cluster", "live", "1", "--since", "10m")["rows"]
     assert [(row["resource"], row["operation"]) for row in recent] == [("orders", "WRITE"), ("readers", "READ")]
-    days = scene.audit("broker", "live", "1", "--since", "4d")
+    days = scene.audit("broker", "--cluster", "live", "1", "--since", "4d")
     assert {(row["resource"], row["operation"]) for row in days["rows"]} == {
         ("orders", "WRITE"),
         ("readers", "READ"),
@@ -146,30 +146,32 @@ def test_what_a_broker_did_minutes_and_days_ago(scene: Scene) -> None:
 
 
 def test_what_a_principal_did(scene: Scene) -> None:
-    rows = scene.audit("principal", "live", "alice", "--since", "10m")["rows"]
+    rows = scene.audit("principal", "--cluster", "live", "alice", "--since", "10m")["rows"]
     assert [(row["resource"], row["allowed"], row["brokers"]) for row in rows] == [
         ("orders", "17", 2),
         ("readers", "4", 1),
         ("clicks", "1", 1),
     ]
-    assert scene.audit("principal", "live", "bob", "--since", "10m")["rows"] == []
+    assert scene.audit("principal", "--cluster", "live", "bob", "--since", "10m")["rows"] == []
 
 
 def test_idle_topics_with_their_owners(scene: Scene) -> None:
-    topics = {topic["name"]: topic for topic in scene.audit("idle-topics", "live", "--since", "1d")["topics"]}
+    topics = {
+        topic["name"]: topic for topic in scene.audit("idle-topics", "--cluster", "live", "--since", "1d")["topics"]
+    }
     assert topics.keys() == {"orders", "clicks", "forgotten", "t"}
     assert (topics["orders"]["without_readers"], topics["orders"]["without_writers"]) == (True, False)
     assert (topics["orders"]["owner"], topics["orders"]["tenant"]) == ("ann", "payments")
     assert int(topics["orders"]["last_read_ms"]) == scene.now_ms - 3 * DAY_MS
     assert (topics["clicks"]["without_readers"], topics["clicks"]["without_writers"]) == (False, True)
     assert topics["forgotten"]["last_read_ms"] == "0"
-    assert "__internal" in scene.run("idle-topics", "live", "--internal")
+    assert "__internal" in scene.run("idle-topics", "--cluster", "live", "--internal")
 
 
 def test_tenants_pay_for_their_topics(scene: Scene, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("[default]\nproduced_gb = 2.0\nmillion_requests = 1000000\n")
-    tenants = scene.audit("tenant-costs", "live", "--since", "10m", "--prices", str(prices))["tenants"]
+    tenants = scene.audit("tenant-costs", "--cluster", "live", "--since", "10m", "--prices", str(prices))["tenants"]
     by_name = {usage["tenant"]: usage for usage in tenants}
     assert by_name["payments"]["cost"] == pytest.approx(10.0 + 17)
     assert by_name[""]["cost"] == pytest.approx(1)
@@ -187,7 +189,7 @@ def test_acls_that_nobody_uses_or_that_allow_too_much(scene: Scene) -> None:
         AclBinding("GROUP", "PREFIXED", "read", "User:bob", "*", "READ", "ALLOW"),
         AclBinding("TOPIC", "LITERAL", "orders", "User:bob", "*", "READ", "DENY"),
     )
-    reply = scene.audit("acls", "live", "--since", "1d")
+    reply = scene.audit("acls", "--cluster", "live", "--since", "1d")
     verdicts = {(acl["resource_type"], acl["resource_name"], acl["host"]): acl["verdict"] for acl in reply["acls"]}
     assert verdicts == {
         ("TOPIC", "orders", "*"): "ACL_USED",

@@ -195,7 +195,7 @@ def wait_past(endpoint: str, at_ms: int) -> None:
 
     def is_past(broker: int) -> bool:
         try:
-            rows = audit(endpoint, "broker", "shop", str(broker), "--since", "1h")["rows"]
+            rows = audit(endpoint, "broker", "--cluster", "shop", str(broker), "--since", "1h")["rows"]
         except Unavailable:  # the activity store is still starting
             return False
         return any(int(row["last_ms"]) > at_ms for row in rows)
@@ -239,7 +239,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def test_who_wrote_and_who_read_a_topic_between_two_times(site: Site) -> None:
     def users(span: Span) -> dict[tuple[str, str, str], Row]:
-        reply = audit(site.endpoint, "topic", "shop", "orders", *span.options)
+        reply = audit(site.endpoint, "topic", "--cluster", "shop", "orders", *span.options)
         assert reply["coverage"]["brokers"] == len(BROKERS)
         assert (reply["coverage"]["dropped_events"], reply["coverage"]["lost_slices"]) == ("0", "0")
         return {(row["principal"], row["client_id"], row["operation"]): row for row in reply["rows"]}
@@ -260,7 +260,7 @@ def test_who_wrote_and_who_read_a_topic_between_two_times(site: Site) -> None:
 
 @pytest.mark.parametrize("broker", BROKERS)
 def test_what_a_broker_did_then_and_for_whom(site: Site, broker: int) -> None:
-    rows = audit(site.endpoint, "broker", "shop", str(broker), *site.wrote.options)["rows"]
+    rows = audit(site.endpoint, "broker", "--cluster", "shop", str(broker), *site.wrote.options)["rows"]
     done = {(row["principal"], row["resource"], row["operation"]): row["allowed"] for row in rows}
     assert int(done["User:alice", "orders", "WRITE"]) >= 3  # it leads one of the two partitions
     assert ("User:ANONYMOUS", "kafka-cluster", "CLUSTER_ACTION") in done
@@ -268,20 +268,20 @@ def test_what_a_broker_did_then_and_for_whom(site: Site, broker: int) -> None:
 
 
 def test_what_a_principal_did(site: Site) -> None:
-    rows = audit(site.endpoint, "principal", "shop", "bob", *site.read.options)["rows"]
+    rows = audit(site.endpoint, "principal", "--cluster", "shop", "bob", *site.read.options)["rows"]
     done = {(row["resource_type"], row["resource"], row["operation"]) for row in rows if row["allowed"] != "0"}
     assert {("TOPIC", "orders", "READ"), ("GROUP", "billing", "READ")} <= done
     assert {row["client_id"] for row in rows} == {"billing-app"}
 
 
 def test_topics_that_nobody_reads_or_writes(site: Site) -> None:
-    topics = audit(site.endpoint, "idle-topics", "shop", "--since", "1h")["topics"]
+    topics = audit(site.endpoint, "idle-topics", "--cluster", "shop", "--since", "1h")["topics"]
     idle = {topic["name"]: (topic["without_readers"], topic["without_writers"]) for topic in topics}
     assert idle == {"unread": (True, False), "clicks": (False, True), "clearing": (True, True)}
 
 
 def test_acls_that_nobody_uses_or_that_are_too_wide_but_never_what_controllers_authorize(site: Site) -> None:
-    reply = audit(site.endpoint, "acls", "shop", "--since", "1h")
+    reply = audit(site.endpoint, "acls", "--cluster", "shop", "--since", "1h")
     verdicts = {
         (acl["principal"].removeprefix("User:"), acl["operation"], acl["resource_name"]): acl["verdict"]
         for acl in reply["acls"]
@@ -296,7 +296,7 @@ def test_acls_that_nobody_uses_or_that_are_too_wide_but_never_what_controllers_a
     for operation in ("CREATE", "DELETE", "ALTER_CONFIGS"):
         assert verdicts["ops", operation, "made"] in ("ACL_UNSEEN", "ACL_USED")
     assert verdicts["ops", "CREATE", "made"] == "ACL_UNSEEN"
-    table, notes = run(site.endpoint, "acls", "shop", "--since", "1h")
+    table, notes = run(site.endpoint, "acls", "--cluster", "shop", "--since", "1h")
     assert "unseen    User:ops" in table
     assert "controllers authorize" in notes
 
