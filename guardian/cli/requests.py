@@ -77,12 +77,12 @@ def _create(kind: RequestKind[Any], plan: Any, given: Mapping[str, Any]) -> None
     if output is Output.JSON:
         print_json(made_as_dict(None if dry_run else ticket, resolved))
         return
-    for note in resolved.notes:
-        print(f"- {note}")
     if dry_run:
         print(f"A ticket of kind {kind.name} can run on cluster {plan.cluster}; nothing was stored.")
     else:
         say(ticket)
+    for note in resolved.notes:
+        print(f"- {note}")
 
 
 def _described(option: Option) -> tuple[str, Any, Any]:

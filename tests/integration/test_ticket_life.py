@@ -149,7 +149,9 @@ def test_the_policy_says_who_approves_and_is_read_anew(
     with pytest.raises(InvalidInput, match=r"actor is 'ann', the author of ticket .*: somebody else must approve it"):
         client.approve(ticket.id, "ann")
     group.approvals.write_text(APPROVALS.replace("approvers", "approves"))
-    with pytest.raises(InvalidInput, match=r"approvals file .*: rules\[1\].approves is not known: use approvers"):
+    with pytest.raises(
+        InvalidInput, match=r"approvals file .*: rules\[1\].approves is not a setting: did you mean approvers"
+    ):
         client.approve(ticket.id, "bob")
     assert state_of(client, ticket.id) is TicketState.PENDING
     group.approvals.write_text(APPROVALS)

@@ -68,4 +68,4 @@ def test_a_filter_that_is_no_regular_expression_is_told() -> None:
 
 def test_a_ticket_that_is_approved_already_is_not_said_to_need_it() -> None:
     shown = CliRunner().invoke(app, ["broker", "throttle", "--cluster", "live", "7", "20MB", "--for", "8h"])
-    assert shown.stdout.splitlines()[-1] == "Ticket t-1 is RUNNING."
+    assert shown.stdout.splitlines()[0] == "Ticket t-1 is RUNNING."

@@ -240,8 +240,8 @@ def test_a_configuration_is_shown_with_its_value_before_and_not_stored(cli: Cli,
     asked = ("topic", "config", "t", "--cluster", "live", "--set", "retention.ms=2000", "--dry-run")
     shown = cli(*asked)
     assert shown.stdout.splitlines() == [
-        "- retention.ms of topic t: 1000 -> 2000",
         "A ticket of kind topic-config can run on cluster live; nothing was stored.",
+        "- retention.ms of topic t: 1000 -> 2000",
     ]
     refused = cli("topic", "config", "t", "--cluster", "live", "--set", "retention.ms=soon", "--dry-run")
     assert "cluster live refuses the configuration of topic t: INVALID_CONFIG" in str(refused.exception)

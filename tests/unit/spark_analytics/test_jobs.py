@@ -75,7 +75,7 @@ def test_a_missing_extra_is_one_sentence_and_exit_code_2(
     ("arguments", "message"),
     [
         (["--window", "soon"], "window is 'soon'"),
-        (["--settings", '{"target_spread": -1}'], "target_spread is -1"),
+        (["--settings", '{"target_spread": -1}'], "planner.target_spread is -1"),
         (["--task", '{"kind": "tidy"}'], "task.kind is 'tidy': use one of add-brokers"),
         (["--task", "{"], "task is no JSON at position 1"),
         (["--directory", "/nowhere.json"], "directory is /nowhere.json: it can't be read"),
