@@ -50,14 +50,19 @@ def _families_in(source: str) -> Iterator[MetricFamily]:
         if not isinstance(call, ast.Call):
             continue
         function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        words = [each.value for each in call.args[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        arguments = call.args
+        label: list[str] = []
+        if function == "_by":  # (the family, its name, its documentation, its one label, values)
+            function, label = getattr(arguments[0], "id", ""), [str(getattr(arguments[3], "value", ""))]
+            arguments = arguments[1:]
+        words = [each.value for each in arguments[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
         if function not in _KINDS or not words or not words[0].startswith("guardian_"):
             continue
-        said = call.args[1] if len(call.args) > 1 else None
+        said = arguments[1] if len(arguments) > 1 else None
         documentation = str(said.value) if isinstance(said, ast.Constant) else ""
         labels = next((each.value for each in call.keywords if each.arg == "labels"), None)
         names = [str(each.value) for each in ast.walk(labels) if isinstance(each, ast.Constant)] if labels else []
-        yield MetricFamily(words[0], _KINDS[function], documentation, tuple(names))
+        yield MetricFamily(words[0], _KINDS[function], documentation, tuple(names or label))
 
 
 def metrics_page() -> str:

@@ -133,8 +133,13 @@ def sink_metrics(counters: Mapping[str, SinkCounters], behind_ms: Mapping[str, i
         events.add_metric([name, "lost"], counted.lost)
     yield events
     behind_s = {name: ms / 1000 for name, ms in behind_ms.items()}
-    what = "Age of the oldest event that the sink is still to get."
-    yield _by(GaugeMetricFamily, "guardian_sink_behind_seconds", what, "sink", behind_s)
+    yield _by(
+        GaugeMetricFamily,
+        "guardian_sink_behind_seconds",
+        "Age of the oldest event that the sink is still to get.",
+        "sink",
+        behind_s,
+    )
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
@@ -299,8 +304,13 @@ def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> 
     yield _gauge("guardian_tiering_totals_age_seconds", "How long ago the five above were counted.", age_s)
     kinds = {tiering_pb2.FENCED_LEADER_EPOCH, *counters.refused_appends}
     refused = {name_of(kind): counters.refused_appends[kind] for kind in kinds}
-    what = "Parts of appends that were refused here."
-    yield _by(CounterMetricFamily, "guardian_tiering_refused_appends", what, "kind", refused)
+    yield _by(
+        CounterMetricFamily,
+        "guardian_tiering_refused_appends",
+        "Parts of appends that were refused here.",
+        "kind",
+        refused,
+    )
     claims = {result: counters.claims[result] for result in {GRANTED, *counters.claims}}
     yield _by(CounterMetricFamily, "guardian_tiering_claims", "Partitions claimed here.", "result", claims)
     followers = list(counters.followers)

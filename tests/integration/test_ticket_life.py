@@ -130,7 +130,7 @@ def create(kafka_cluster: KafkaCluster, topic: str, partitions: int, records: in
 def one_move(topic: str) -> Plan:
     """The order of the replicas of partition 0."""
     target = (ReplicaPlacement(2), ReplicaPlacement(1))
-    return Plan("shared", "reassignment", (PartitionMove(TopicPartition(topic, 0), (), target),))
+    return Plan("shared", "run-plan", (PartitionMove(TopicPartition(topic, 0), (), target),))
 
 
 def state_of(client: GuardianClient, ticket_id: str) -> TicketState:
@@ -170,7 +170,7 @@ def test_a_rule_approves_by_itself_and_what_waits_too_long_expires(
     assert (approved.actor, approved.reason) == ("policy", "approved by rule 'robots, a little'")
 
     target = (ReplicaPlacement(2), ReplicaPlacement(1))
-    plan = Plan("shared", "reassignment", (PartitionMove(TopicPartition(topic, 1), (), target),))
+    plan = Plan("shared", "run-plan", (PartitionMove(TopicPartition(topic, 1), (), target),))
     ticket, _ = client.create_ticket(plan, author="ann", submit=True, expires_in_ms=500)
     wait_for("its time is over", lambda: state_of(client, ticket.id) is TicketState.EXPIRED)
     last = client.ticket(ticket.id)[0].history[-1]

@@ -142,12 +142,13 @@ class Moment:
         """Tell whether what was done is taken back."""
         return self.state in (TicketState.CANCELLING, TicketState.ROLLING_BACK)
 
-    def ended(self, reason: str) -> RequestStep:
+    def ended(self, reason: str, *, settles: bool = True) -> RequestStep:
         """Return the ticket's last step: done, or all of it taken back.
 
-        Before it is said that all is as before, a request from before the way back may still arrive: it is awaited.
+        Before it is said that all is as before, a request from before the way back may still arrive: where the kind
+        sends any (`settles`), it is awaited.
         """
-        if self.is_back and self.now_ms - self.since_ms < SETTLE_MS:
+        if settles and self.is_back and self.now_ms - self.since_ms < SETTLE_MS:
             return RequestStep(None, (), "waits for requests that may be on their way")
         return self._over(TicketState.SUCCEEDED, reason)
 

@@ -74,7 +74,7 @@ class ThrottleOverrideKind(RequestKind[ThrottleOverride]):
     def step(self, task: ThrottleOverride, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
         gone = f"broker {task.broker} has no standing rate any more"
         if moment.is_back:
-            return moment.ended(gone)
+            return moment.ended(gone, settles=False)
         if moment.now_ms >= task.until_ms:
             return moment.ended(f"its time is over: {gone}")
         return RequestStep(None, (), "its rate holds")

@@ -131,7 +131,7 @@ def reassignment(cluster: str, topic: str, targets: Mapping[int, Sequence[int]])
         PartitionMove(TopicPartition(topic, n), (), tuple(map(ReplicaPlacement, brokers)))
         for n, brokers in targets.items()
     )
-    return Plan(cluster, "reassignment", moves)
+    return Plan(cluster, "run-plan", moves)
 
 
 def until_succeeded(client: GuardianClient, ticket_id: str) -> None:

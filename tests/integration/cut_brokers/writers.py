@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as WireTopicPartition
 
 from guardian.kafka import data
@@ -61,9 +62,9 @@ def numbers_in(cluster: Cluster, topic: str) -> set[int]:
     """All numbers that partition 0 holds now. Raises AssertionError when they can't be read in time."""
     found: set[int] = set()
     with closing(data.consumer(cluster, "cut-brokers", enable_auto_commit=False)) as consumer:
-        first, end = consumer.get_watermark_offsets(WireTopicPartition(topic, 0), timeout=_DEADLINE_S)
-        consumer.assign([WireTopicPartition(topic, 0, first)])
         deadline = time.monotonic() + _DEADLINE_S
+        first, end = _watermarks(consumer, topic, deadline)
+        consumer.assign([WireTopicPartition(topic, 0, first)])
         position = first
         while position < end:
             assert time.monotonic() < deadline, f"{topic} could not be read from {position} to {end}"
@@ -73,3 +74,12 @@ def numbers_in(cluster: Cluster, topic: str) -> set[int]:
                     found.add(int.from_bytes(value, "big"))
                     position = offset + 1
     return found
+
+
+def _watermarks(consumer: Consumer, topic: str, deadline: float) -> tuple[int, int]:
+    """Where partition 0 begins and ends. Whoever is asked may have ceased to lead a moment ago."""
+    while time.monotonic() < deadline:
+        with suppress(KafkaException):
+            return consumer.get_watermark_offsets(WireTopicPartition(topic, 0), timeout=_DEADLINE_S)
+        time.sleep(0.1)
+    raise AssertionError(f"{topic} has nobody who leads it and tells its offsets")

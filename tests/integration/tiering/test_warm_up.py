@@ -80,13 +80,13 @@ class Mover:
         move = PartitionMove(self._partition, (), target, write_rate=COVER_BYTES / WARM_UP_S)
         description = self._control.describe_cluster()
         plan = resolve(
-            Plan("tiered", "reassignment", (move,)),
+            Plan("tiered", "run-plan", (move,)),
             description,
             self._control.describe_partitions([self._partition.topic]),
             self._control.describe_log_dirs(sorted(description.brokers)),
             {},
         )
-        self._store.put(Ticket("t-1", "tiered", "reassignment", TicketState.APPROVED, "ann", "h", 0, 0, 0), plan)
+        self._store.put(Ticket("t-1", "tiered", "run-plan", TicketState.APPROVED, "ann", "h", 0, 0, 0), plan)
 
     def tick_until(self, what: str, condition: Callable[[], object]) -> None:
         said: list[str] = []
