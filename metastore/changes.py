@@ -19,8 +19,8 @@ from metastore.records import Record
 
 
 class Changed(NamedTuple):
-    """`partitions` are the encoded names of those with new events, or a new state; `is_all`: everything may have
-    changed; `has_others`: something besides partitions has."""
+    """Say what a command changed. `partitions` are the encoded names of those with new events, or a new state;
+    `is_all`: everything may have changed; `has_others`: something besides partitions has."""
 
     partitions: frozenset[bytes]
     has_others: bool

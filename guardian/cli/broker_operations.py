@@ -53,7 +53,7 @@ UnavailableOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of commands that ask for brokers, and how a ticket is made of them."""
+    """Hold the options of commands that ask for brokers, and how a ticket is made of them."""
 
     dry_run: bool
     key: str

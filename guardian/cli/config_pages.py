@@ -39,7 +39,7 @@ _SCHEMA_TYPES = {bool: "boolean", int: "integer", float: "number"}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table of a file: its name in the file, its title there, and its settings without inner tables.
+    """Describe a table of a file: its name in the file, its title there, and its settings without inner tables.
 
     `is_given`: it stands in the example without a comment sign.
     """

@@ -55,7 +55,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The options of commands that change entries, and how that is done: all of them, or none."""
+    """Hold the options of commands that change entries, and how that is done: all of them, or none."""
 
     expect: int | None
     dry_run: bool

@@ -21,7 +21,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(slots=True)
 class Page:
-    """The options of a list, and what its last line says. Programs get all rows unless they say how many."""
+    """Hold the options of a list, and what its last line says. Programs get all rows unless they say how many."""
 
     limit: int
     after: str

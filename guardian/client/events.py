@@ -21,7 +21,8 @@ _HELD_S = 5.0  # a stream that lasted so long was a good one
 
 
 class EventFilter(TypedDict, total=False):
-    """Which events, besides their kinds: behind the event `after`, the `last` ones only, from a time on, and whose."""
+    """Choose events, besides by their kinds: behind the event `after`, the `last` ones only, from a time on, and
+    whose."""
 
     after: int
     last: int

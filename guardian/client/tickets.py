@@ -26,7 +26,7 @@ from protos.guardian.v1 import tickets_pb2, tickets_pb2_grpc
 
 
 class TicketOptions(TypedDict, total=False):
-    """What every new ticket may be given. `throttle` is bytes/s, 0 the default."""
+    """Name what every new ticket may be given. `throttle` is bytes/s, 0 the default."""
 
     throttle: int
     submit: bool

@@ -17,14 +17,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from guardian.core import owned_settings
-from guardian.core.effects import CORDONED, ConfigChange, ConfigKey
+from guardian.core.effects import BROKER, CORDONED, ConfigChange, ConfigKey
 from guardian.core.owned_settings import Live, Policy
 from guardian.model.cordon import Cordon
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
-BROKER = "BROKER"
 ALL_LOG_DIRS = "*"
 _CORDONED_LATER = "it is down, and is cordoned when it is back"
 _POLICY = Policy(sets_deleted_again=True)

@@ -61,7 +61,7 @@ _COUNTERS = attrgetter("at_ms", "bytes_read", "bytes_written", "completed", "ser
 
 
 class _Sums(NamedTuple):
-    """Of the counters, in their order."""
+    """Sum the counters of a disk, in their order."""
 
     lasts_ms: int
     read: int

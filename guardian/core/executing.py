@@ -37,6 +37,8 @@ from guardian.core import adapting, creating, losing, rolling_back, throttling
 from guardian.core.adapting import Around
 from guardian.core.converging import Aim, Look, Losses, Standing, copy_of, gone, has_arrived, look, was_moved_away
 from guardian.core.effects import (
+    BROKER,
+    TOPIC,
     AlterConfigs,
     AlterReassignments,
     AlterReplicaLogDirs,
@@ -50,7 +52,7 @@ from guardian.core.effects import (
 from guardian.core.holding import Beside
 from guardian.core.progressing import bytes_of, finished, measured
 from guardian.core.slots import ExecutionLimits, Slots
-from guardian.core.throttling import BROKER, LISTS, TOPIC, Copy
+from guardian.core.throttling import LISTS, Copy
 from guardian.core.warming import WarmUp
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState

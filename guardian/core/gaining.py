@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from guardian.core.throttling import BROKER, FOLLOWER_RATE, LEADER_RATE, Copy, megabytes
+from guardian.core.effects import BROKER
+from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE, Copy, megabytes
 from guardian.model.cluster_state import ClusterObservation, LogDir
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition

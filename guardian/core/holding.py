@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from guardian.core.effects import ConfigKey
-from guardian.core.throttling import BROKER
+from guardian.core.effects import BROKER, ConfigKey
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove
 from guardian.model.topology import TopicPartition

@@ -30,6 +30,7 @@ from guardian.model.quota import QuotaEntity
 
 CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
 WILDCARD = "*"
+SETTLE_MS = 20_000  # longer than any request is on its way: one may lie in the socket of a broker that was stopped
 # Of a value that changes at each step live may never show the newest: so many older ones count as Guardian's.
 KEPT = 100
 
@@ -138,7 +139,8 @@ def entries_of(value: str | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """One key: its record, and what is required of it, if `is_required`. `is_pending` None: steps are counted."""
+    """Join one key with its record, and what is required of it, if `is_required`. `is_pending` None: steps are
+    counted."""
 
     key: ConfigKey
     setting: OwnedSetting | None

@@ -30,7 +30,7 @@ from typing import Literal
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
-from guardian.core.owned_settings import CLIENT, name_of
+from guardian.core.owned_settings import CLIENT, SETTLE_MS, name_of
 from guardian.core.protection_levers import (
     Age,
     Candidate,
@@ -56,7 +56,6 @@ from guardian.model.units import human_bytes
 
 CUT = 0.5
 GENTLY = 1.25
-SETTLE_MS = 20_000  # longer than any request takes
 LATE_MS = 3_600_000  # but for one that lay in the socket of a broker that was stopped meanwhile
 _USED = 0.8  # who moves so much of what is allowed wants more
 _WORTH = 0.9  # a limit that is nearly what is moved anyway changes nothing

@@ -29,10 +29,9 @@ from enum import IntEnum
 
 from guardian.core import owned_settings
 from guardian.core.disk_doings import ClientLoads, ClusterLook
-from guardian.core.effects import ConfigKey
+from guardian.core.effects import BROKER, TOPIC, ConfigKey
 from guardian.core.owned_settings import CLIENT, Live, Policy, Reconciliation, number_of, quota_configs
 from guardian.core.throttling import (
-    BROKER,
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     HEADROOM,
@@ -40,7 +39,6 @@ from guardian.core.throttling import (
     LEADER_REPLICAS,
     LISTS,
     LOG_DIR_RATE,
-    TOPIC,
     Throttle,
     deleted_topics,
 )

@@ -21,7 +21,8 @@ _RULE = "access_rule"
 
 @dataclass(frozen=True, slots=True)
 class RouteRule:
-    """With Where.CLUSTER the path has a `{cluster}`. `knows_people`: open to all, but it shows who asks."""
+    """Say who may ask for a route. With Where.CLUSTER the path has a `{cluster}`. `knows_people`: open to all, but it
+    shows who asks."""
 
     where: Where
     roles: tuple[Role, ...] = ()
@@ -48,7 +49,7 @@ def access(rule: RouteRule) -> Callable[[Handler], Handler]:
 
 
 class RouteTable:
-    """The rules of an application's routes, by method and template, in the order in which they are tried."""
+    """List the rules of an application's routes, by method and template, in the order in which they are tried."""
 
     def __init__(self, routes: Iterable[tuple[str, str, Callable[..., Any]]]) -> None:
         """Take method, template and handler of each route. Raises TypeError where a handler declares no rule."""

@@ -27,14 +27,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from guardian.core import owned_settings
-from guardian.core.effects import ConfigKey
+from guardian.core.effects import BROKER, TOPIC, ConfigKey
 from guardian.core.owned_settings import WILDCARD, Live, Policy, Reconciliation, Required, entries_of
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
-BROKER = "BROKER"
-TOPIC = "TOPIC"
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
 LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"

@@ -73,11 +73,11 @@ from guardian.executor.admitting import (
     side_by_side,
 )
 from guardian.executor.around import Surroundings
-from guardian.executor.looking import TopicUses, look
 from guardian.executor.observing import observe, observe_known, scope_of, why_wait
 from guardian.executor.operating import Operations
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
+from guardian.executor.request_facts import TopicUses, read_facts
 from guardian.executor.sending import send, send_request
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent
@@ -254,7 +254,7 @@ class Driver:
         self._standing: dict[str, dict[int, int]] = {}
         self._refused_requests: dict[str, tuple[str, ...]] = {}
         self._refused_since_ms: dict[str, int] = {}
-        self._rests: dict[tuple[str, TicketState], int] = {}  # until when there is nothing to look at
+        self._rests: dict[tuple[str, TicketState], int] = {}  # until when there is nothing to read again
         # What a controller has put back since the last tick: asked for again, it does so again.
         self._settled: dict[str, frozenset[ConfigKey]] = {}
         self._next_settling_ms: dict[str, int] = {}
@@ -623,15 +623,15 @@ class Driver:
             self._has_more = True  # clusters are driven in threads: nobody takes it back before the next tick
 
     def _request(self, kind: RequestKind[Any], ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
-        """A ticket that moves nothing: looks at what it is about, and sends what is missing."""
+        """Take the next step of a ticket that moves nothing: read what it is about, send what is missing."""
         if self._now_ms() < self._rests.get((ticket.id, ticket.state), 0):
             return execution.note
         plan, refused = self._store.plan(ticket.plan_hash), self._refused_requests.pop(ticket.id, ())
         if not refused:
             self._refused_since_ms.pop(ticket.id, None)
         task, moment = kind.task_of(plan), self._moment(ticket, execution)
-        sight = look(admin, ticket.cluster, kind.look(task, moment), self._uses)
-        decided = kind.next_step(task, moment, sight, refused)
+        facts = read_facts(admin, ticket.cluster, kind.query(task, moment), self._uses)
+        decided = kind.next_step(task, moment, facts, refused)
         if ticket.state is TicketState.PAUSED and not decided.transition:
             decided = replace(decided, effects=(), deleted=(), sentence=kind.idle)
         transition = self._transition(*decided.transition) if decided.transition else None

@@ -14,7 +14,7 @@ from guardian.core.effects import NewTopic
 from guardian.core.kinds.requested import Moment, RequestKind
 from guardian.core.validating import resolve, topics_to_create
 from guardian.errors import InvalidInput
-from guardian.executor.looking import TopicUses, look
+from guardian.executor.request_facts import TopicUses, read_facts
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.plan import Plan
@@ -49,8 +49,10 @@ def resolved_request(
 
     Raises InvalidInput or ClusterUnavailable.
     """
-    sight = look(admin, plan.cluster, kind.look(kind.task_of(plan), Moment(TicketState.APPROVED, 0, now_ms)), uses)
-    resolved = kind.resolved(plan, sight, now_ms)
+    facts = read_facts(
+        admin, plan.cluster, kind.query(kind.task_of(plan), Moment(TicketState.APPROVED, 0, now_ms)), uses
+    )
+    resolved = kind.resolved(plan, facts, now_ms)
     tried = kind.trial(kind.task_of(resolved))
     for topic, why in admin.refused_topic_configs(tried).items() if tried else ():
         raise InvalidInput(f"cluster {plan.cluster} refuses the configuration of topic {topic}: {why}")

@@ -26,7 +26,7 @@ _MAX_LEVEL = 32_767  # of a feature, on Kafka's wire
 
 
 class HookAction(StrEnum):
-    """What a hook is asked to do with one broker or controller."""
+    """Name what a hook does with one broker or controller."""
 
     STOP = "stop"
     START = "start"
@@ -34,7 +34,7 @@ class HookAction(StrEnum):
 
 
 class Traits(NamedTuple):
-    """What a kind of operation does to its brokers; an ask can't ask it for more.
+    """Say what a kind of operation does to its brokers; an ask can't ask it for more.
 
     `empties` them, so that they may be gone already; `may_stop` them for good; `brings_back` those that are offline;
     `may_leave_unavailable` partitions that can't do without them; `has_batches`, of controllers too, restarted by a

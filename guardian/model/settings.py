@@ -81,7 +81,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A setting with what its field says. `default` is MISSING where it must be given."""
+    """Join a setting with what its field says. `default` is MISSING where it must be given."""
 
     key: str
     field: str

@@ -36,7 +36,7 @@ _MAX_REPLICATION_FACTOR = 100
 
 
 class PlanTask:
-    """The base of what a plan is asked for, named as the kind of ticket; each is a frozen dataclass."""
+    """Be the base of what a plan is asked for, named as the kind of ticket; each is a frozen dataclass."""
 
     __slots__ = ()
     kind: ClassVar[str]

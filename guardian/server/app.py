@@ -33,11 +33,11 @@ from guardian.errors import Conflict, Damaged, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
 from guardian.executor.hooks import HookRunner
-from guardian.executor.looking import TopicUses
 from guardian.executor.operating import Operations
 from guardian.executor.planning import LivePlanner
 from guardian.executor.protecting import Protector
 from guardian.executor.replanning import LiveReplanner
+from guardian.executor.request_facts import TopicUses
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.links import load_links
 from guardian.model.planner_settings import PlannerSettings

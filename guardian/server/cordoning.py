@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from guardian.core import cordoning
-from guardian.core.cordoning import BROKER, BrokerLook
-from guardian.core.effects import CORDONED, AlterConfigs, SettleDebts
+from guardian.core.cordoning import BrokerLook
+from guardian.core.effects import BROKER, CORDONED, AlterConfigs, SettleDebts
 from guardian.errors import Conflict, GuardianError
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import send

@@ -111,9 +111,10 @@ def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now
 
 
 def _restored(views: Views, cluster: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """The partitions of topics that tickets make anew on their way back."""
-    rolled = (each for each in views.open_tickets(cluster) if each.state is TicketState.ROLLING_BACK and each.plan_hash)
-    plans = [plan for each in rolled if (plan := views.plan(each.plan_hash)) is not None]
+    """Return the brokers of partitions of topics that tickets make anew on their way back."""
+    rolled = (each for each in views.open_tickets(cluster) if each.state is TicketState.ROLLING_BACK)
+    requests = (each for each in rolled if not kind_of(each).moves_replicas)  # a plan of moves is large
+    plans = [plan for each in requests if (plan := views.plan(each.plan_hash)) is not None]
     return {
         TopicPartition(name, number): brokers
         for plan in plans

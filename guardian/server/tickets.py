@@ -29,10 +29,10 @@ from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.admitting import Job
 from guardian.executor.foretelling import Outlook, foretold
-from guardian.executor.looking import TopicUses
 from guardian.executor.observing import observe_known, scope_of
 from guardian.executor.rehearsing import resolved_now, resolved_request
 from guardian.executor.replanning import why_not_anew
+from guardian.executor.request_facts import TopicUses
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent, require_claimed_name
 from guardian.model.approval import DEFAULT_EXPIRES_MS, ApprovalPolicy

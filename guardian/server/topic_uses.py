@@ -9,7 +9,7 @@ from guardian.activity import questions
 from guardian.activity.questions import Span
 from guardian.activity.store import ActivityStore
 from guardian.core.kinds.requested import TopicUse
-from guardian.executor.looking import Uses
+from guardian.executor.request_facts import Uses
 from guardian.model.units import human_duration
 
 SLACK_MS = 5 * 60_000  # from a use to the row that tells of it: a slice, its collection, its insert

@@ -17,7 +17,7 @@ from protos.guardian.v1 import records_pb2
 
 
 class Change(NamedTuple):
-    """A ticket's states before and after a command; None: it is not stored."""
+    """Hold a ticket's states before and after a command; None: it is not stored."""
 
     cluster: str
     ticket_id: str

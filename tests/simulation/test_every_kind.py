@@ -21,7 +21,7 @@ from guardian.core.kinds.requested import RequestKind, TopicUse
 from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
 from guardian.core.operations.registry import OPERATIONS
-from guardian.executor.looking import Uses
+from guardian.executor.request_facts import Uses
 from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase

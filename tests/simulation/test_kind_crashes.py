@@ -8,7 +8,7 @@ import pytest
 
 from guardian.core.kinds import acl_repair
 from guardian.core.kinds.acl_repair import AclRepair
-from guardian.core.kinds.requested import Sight
+from guardian.core.kinds.requested import Facts
 from guardian.core.slots import ExecutionLimits
 from guardian.model.acl import AclBinding
 from guardian.model.execution import TaskState
@@ -232,8 +232,8 @@ def repairing_world() -> World:
     world = World(brokers=1)
     world.kafka.set_acls(rule("there"), rule("unused"), rule("other"))
     asked = AclRepair((rule("there"), rule("missing"), rule("missing", "User:bob")), (rule("unused"),))
-    sight = Sight(frozenset(), world.kafka.describe_acls())
-    plan = acl_repair.KIND.resolved(acl_repair.KIND.plan(CLUSTER, asked), sight, 0)
+    facts = Facts(frozenset(), world.kafka.describe_acls())
+    plan = acl_repair.KIND.resolved(acl_repair.KIND.plan(CLUSTER, asked), facts, 0)
     kind = AclRepair.kind
     world.store.put(Ticket("t-1", CLUSTER, kind, TicketState.APPROVED, "ann", "t-1", 0, 0, 0), plan)
     return world

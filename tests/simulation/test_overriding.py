@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.kinds.requested import Sight
+from guardian.core.kinds.requested import Facts
 from guardian.core.kinds.throttle_override import KIND, ThrottleOverride
 from guardian.errors import InvalidInput
 from guardian.model.plan import Plan
@@ -71,7 +71,7 @@ def test_a_higher_rate_than_a_ticket_asks_for_changes_nothing() -> None:
 def test_a_wrong_one_is_refused(standing: Callable[[], ThrottleOverride], sentence: str) -> None:
     world = World(brokers=2)
     with pytest.raises(InvalidInput, match=sentence):
-        KIND.resolved(KIND.plan(CLUSTER, standing()), Sight(frozenset(world.kafka.describe_cluster().brokers)), 0)
+        KIND.resolved(KIND.plan(CLUSTER, standing()), Facts(frozenset(world.kafka.describe_cluster().brokers)), 0)
 
 
 def test_a_plan_without_the_task_is_refused() -> None:

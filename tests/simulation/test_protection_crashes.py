@@ -16,15 +16,8 @@ import pytest
 from guardian.core.disk_doings import BrokerLook, ClusterLook
 from guardian.core.disk_limits import DiskCounters, judge_limits
 from guardian.core.effects import ConfigKey
-from guardian.core.protecting import (
-    SETTLE_MS,
-    ProtectionSettings,
-    View,
-    last_reasons,
-    released,
-    remembers_alone,
-    since_ms,
-)
+from guardian.core.owned_settings import SETTLE_MS
+from guardian.core.protecting import ProtectionSettings, View, last_reasons, released, remembers_alone, since_ms
 from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import Conflict
 from guardian.executor.protecting import Protector, look_at_cluster

@@ -14,7 +14,7 @@ from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
 from guardian.executor.around import Surroundings
 from guardian.executor.driver import Driver, Labels, Replanner
-from guardian.executor.looking import TopicUses
+from guardian.executor.request_facts import TopicUses
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement

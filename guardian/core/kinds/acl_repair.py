@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from guardian.core.effects import CreateAcls, DeleteAcls
-from guardian.core.kinds.requested import Look, Moment, Option, OptionType, RequestKind, RequestStep, Sight, refusals
+from guardian.core.kinds.requested import Facts, Moment, Option, OptionType, Query, RequestKind, RequestStep, refusals
 from guardian.errors import InvalidInput
 from guardian.model.acl import ALLOW, DENY, LITERAL, PREFIXED, AclBinding
 from guardian.model.tasks import PlanTask
@@ -36,7 +36,7 @@ _SHAPE = 'use {"add": [], "remove": []}'
 
 @dataclass(frozen=True, slots=True)
 class AclRepair(PlanTask):
-    """Rules to be there, and rules to be gone."""
+    """Name access rules to add, and others to take out."""
 
     kind: ClassVar[str] = "acl-repair"
     add: tuple[AclBinding, ...] = ()
@@ -70,23 +70,23 @@ class AclRepairKind(RequestKind[AclRepair]):
     def ask(self, values: Mapping[str, Any], now_ms: int) -> AclRepair:
         return read(values["rules"])
 
-    def look(self, task: AclRepair, moment: Moment) -> Look:
-        return Look(acls=True)
+    def query(self, task: AclRepair, moment: Moment) -> Query:
+        return Query(acls=True)
 
-    def resolve(self, task: AclRepair, cluster: str, sight: Sight, now_ms: int) -> AclRepair:
+    def resolve(self, task: AclRepair, cluster: str, facts: Facts, now_ms: int) -> AclRepair:
         """Return the repair without what is so already."""
-        add = tuple(rule for rule in task.add if rule not in sight.acls)
-        remove = tuple(rule for rule in task.remove if rule in sight.acls)
+        add = tuple(rule for rule in task.add if rule not in facts.acls)
+        remove = tuple(rule for rule in task.remove if rule in facts.acls)
         if not add and not remove:
             raise InvalidInput(
                 f"all {self.count(task)} rules are as asked for in cluster {cluster} already: nothing to do"
             )
         return AclRepair(add, remove)
 
-    def step(self, task: AclRepair, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def step(self, task: AclRepair, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         wanted, unwanted = (task.remove, task.add) if moment.is_back else (task.add, task.remove)
-        missing = tuple(rule for rule in wanted if rule not in sight.acls)
-        left = tuple(rule for rule in unwanted if rule in sight.acls)
+        missing = tuple(rule for rule in wanted if rule not in facts.acls)
+        left = tuple(rule for rule in unwanted if rule in facts.acls)
         if missing:
             return RequestStep(None, (CreateAcls(missing),), f"adds {_count(missing)}{refusals(refused)}")
         if left:

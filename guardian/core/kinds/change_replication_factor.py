@@ -15,7 +15,8 @@ class ChangeReplicationFactor(PlannedKind[ReplicationFactor]):
     resizes = True
 
     def doubt(self, plan: Plan, *, is_planners: bool) -> str:
-        """As any planned kind; a file may state it too, where each of its moves changes a replication factor."""
+        """Return why the plan can't bear the kind; a file may state it too, where each move changes a replication
+        factor."""
         if plan.task is not None:
             return super().doubt(plan, is_planners=is_planners)
         keeps = (move.partition for move in plan.moves if not move.changes_replication_factor)

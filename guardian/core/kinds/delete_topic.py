@@ -1,13 +1,14 @@
 """delete-topic: topics that nobody has read or written for a set time, after a hold, and a way back to their form.
 
     PENDING ── proof: nobody used it since `idle_ms` ago ──▶ approved ──▶ RUNNING, held for `hold_ms`, watched
-        used meanwhile, or use not known   ──▶ FAILED, nothing is deleted
+        used meanwhile, or not proven unused
+        within a day of the hold's end     ──▶ FAILED, nothing is deleted
         the hold is over, and still unused ──▶ DeleteTopics by topic id ──▶ SUCCEEDED
         rolled back                        ──▶ made anew, empty: partitions, replicas, configuration
 
 Data do not come back: only the form of the topic is saved, in the ticket. Access rules that name it are saved for
-people, and stay as they are. Proof comes from the audit of clients on all
-brokers, and from consumer groups that have the topic assigned.
+people, and stay as they are. Proof comes from the audit of clients on all brokers, and from consumer groups that have
+the topic assigned.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from typing import Any, ClassVar
 
 from guardian.core.effects import CreateTopics, DeleteTopics, NewTopic
 from guardian.core.kinds.requested import (
-    Look,
+    Facts,
     Moment,
     Option,
     OptionType,
+    Query,
     RequestKind,
     RequestStep,
-    Sight,
-    TopicSight,
+    TopicForm,
     refusals,
 )
+from guardian.core.throttling import LISTS as THROTTLED_LISTS
 from guardian.errors import InvalidInput
 from guardian.model.acl import LITERAL, AclBinding
 from guardian.model.tasks import PlanTask
@@ -41,21 +43,18 @@ MAX_MS = 3650 * 86_400_000
 _INTERNAL = "__"
 _LOOK_MS, _RETRY_MS = 15_000, 2_000  # between two looks at who uses the topics: in the hold, at its end
 _PROOF_PATIENCE_MS = 86_400_000
-THROTTLED = frozenset(
-    {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
-)  # not its own
 
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """The brokers of one partition, the preferred leader first."""
+    """List the brokers of one partition, the preferred leader first."""
 
     brokers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SavedTopic:
-    """A topic to be deleted, and what it takes to make it anew: its id (hexadecimal), partitions from 0 on,
+    """Save a topic to be deleted, and what it takes to make it anew: its id (hexadecimal), partitions from 0 on,
     configuration, and the access rules that name it."""
 
     name: str
@@ -67,7 +66,8 @@ class SavedTopic:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic(PlanTask):
-    """Topics that nobody may have used for `idle_ms` before they are deleted, which is `hold_ms` after the start."""
+    """Name topics that nobody may have used for `idle_ms` before they are deleted, which is `hold_ms` after the
+    start."""
 
     kind: ClassVar[str] = "delete-topic"
     topics: tuple[SavedTopic, ...]
@@ -118,39 +118,39 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
     def topics_changed(self, task: DeleteTopic) -> tuple[frozenset[str] | None, frozenset[str]]:
         return frozenset(each.name for each in task.topics), frozenset()
 
-    def look(self, task: DeleteTopic, moment: Moment) -> Look:
+    def query(self, task: DeleteTopic, moment: Moment) -> Query:
         names = tuple(sorted(each.name for each in task.topics))
         if moment.is_back:
-            return Look(brokers=True, topics=names)
+            return Query(brokers=True, topics=names)
         since_ms = min(moment.now_ms - task.idle_ms, moment.began_ms or moment.now_ms)
         is_new = not moment.began_ms
-        return Look(brokers=True, acls_if_any=is_new, topics=names, used_since_ms=max(since_ms, 1))
+        return Query(brokers=True, acls_if_any=is_new, topics=names, used_since_ms=max(since_ms, 1))
 
-    def resolve(self, task: DeleteTopic, cluster: str, sight: Sight, now_ms: int) -> DeleteTopic:
+    def resolve(self, task: DeleteTopic, cluster: str, facts: Facts, now_ms: int) -> DeleteTopic:
         """Return the topics with what is saved of them."""
         for each in task.topics:
-            if each.name not in sight.topics:
+            if each.name not in facts.topics:
                 raise InvalidInput(f"topic {each.name!r} is not in cluster {cluster}: nothing to delete")
-        found = _use(task, sight) or _unknown(sight)
+        found = _use(task, facts) or _unknown(facts)
         if found:
             raise InvalidInput(f"{found}: delete only what nobody uses, or ask with a shorter --idle")
-        if sight.used_until_ms <= now_ms - task.idle_ms:
+        if facts.used_until_ms <= now_ms - task.idle_ms:
             idle = human_duration(task.idle_ms)
             raise InvalidInput(f"idle is {idle}, of which brokers have told nothing yet: ask with a longer --idle")
-        return replace(task, topics=tuple(_saved(each.name, sight) for each in task.topics))
+        return replace(task, topics=tuple(_saved(each.name, facts) for each in task.topics))
 
-    def step(self, task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def step(self, task: DeleteTopic, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         if moment.is_back:
-            return _restored(task, moment, sight, refused)
-        there = {each.name: sight.topics[each.name].id for each in task.topics if _is_there(each, sight)}
-        renewed = [each.name for each in task.topics if each.name in sight.topics and each.name not in there]
+            return _restored(task, moment, facts, refused)
+        there = {each.name: facts.topics[each.name].id for each in task.topics if _is_there(each, facts)}
+        renewed = [each.name for each in task.topics if each.name in facts.topics and each.name not in there]
         more = f"; {', '.join(renewed)} was made anew by somebody else and stays" if renewed else ""
         if not there:
             return moment.ended(f"{len(task.topics) - len(renewed)} of {len(task.topics)} topics were deleted{more}")
-        found = _use(task, sight)
+        found = _use(task, facts)
         if found:
             return moment.given_up(f"{found}, so nothing more is deleted: {', '.join(sorted(there))} stay")
-        return _deleted(task, moment, sight, there, refused)
+        return _deleted(task, moment, facts, there, refused)
 
     def topics_restored(self, task: DeleteTopic) -> Mapping[str, NewTopic]:
         return {each.name: _new(each) for each in task.topics}
@@ -173,7 +173,7 @@ KIND = DeleteTopicKind()
 
 
 def _deleted(
-    task: DeleteTopic, moment: Moment, sight: Sight, there: Mapping[str, bytes], refused: tuple[str, ...]
+    task: DeleteTopic, moment: Moment, facts: Facts, there: Mapping[str, bytes], refused: tuple[str, ...]
 ) -> RequestStep:
     """Return the step of topics that nobody was seen to use: they are held, then proven unused, then deleted."""
     end_ms = moment.began_ms + task.hold_ms
@@ -181,8 +181,8 @@ def _deleted(
         left_ms = end_ms - moment.now_ms
         left = human_duration(_rounded(left_ms))
         return RequestStep(None, (), f"holds for {left} more; nobody uses the topics", rests_ms=min(left_ms, _LOOK_MS))
-    unknown = _unknown(sight)
-    if not unknown and sight.used_until_ms < end_ms:
+    unknown = _unknown(facts)
+    if not unknown and facts.used_until_ms < end_ms:
         unknown = "not all brokers have told who used the topics in the hold"
     if unknown and moment.now_ms - end_ms > _PROOF_PATIENCE_MS:
         return moment.given_up(f"{unknown}, so nothing more is deleted: {', '.join(sorted(there))} stay")
@@ -192,11 +192,11 @@ def _deleted(
     return RequestStep(None, (DeleteTopics(there),), sentence, deleted=tuple(sorted(there)))
 
 
-def _restored(task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+def _restored(task: DeleteTopic, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
     """Return the step that makes anew what this ticket deleted, and nothing else."""
-    gone = [each for each in task.topics if each.name in moment.deleted and each.name not in sight.topics]
+    gone = [each for each in task.topics if each.name in moment.deleted and each.name not in facts.topics]
     if gone and moment.state is TicketState.ROLLING_BACK:
-        made = {each.name: _new(each, sight.brokers) for each in gone}
+        made = {each.name: _new(each, facts.brokers) for each in gone}
         return RequestStep(
             None, (CreateTopics(made),), f"makes {', '.join(sorted(made))} anew, empty{refusals(refused)}"
         )
@@ -216,21 +216,21 @@ def _replaced(brokers: tuple[int, ...], alive: Sequence[int]) -> tuple[int, ...]
     return tuple(each for each in found if each is not None)
 
 
-def _saved(name: str, sight: Sight) -> SavedTopic:
-    topic: TopicSight = sight.topics[name]
+def _saved(name: str, facts: Facts) -> SavedTopic:
+    topic: TopicForm = facts.topics[name]
     acls = tuple(
         rule
-        for rule in sight.acls
+        for rule in facts.acls
         if (rule.resource_type, rule.pattern_type, rule.resource_name) == ("TOPIC", LITERAL, name)
     )
-    configs = tuple(sorted(each for each in topic.configs.items() if each[0] not in THROTTLED))
+    configs = tuple(sorted(each for each in topic.configs.items() if each[0] not in THROTTLED_LISTS))
     return SavedTopic(name, topic.id.hex(), tuple(map(Replicas, topic.replicas)), configs, acls)
 
 
-def _use(task: DeleteTopic, sight: Sight) -> str:
+def _use(task: DeleteTopic, facts: Facts) -> str:
     """Return who uses one of the topics, as far as it is known; empty: nobody."""
     for each in task.topics:
-        use = sight.uses.get(each.name)
+        use = facts.uses.get(each.name)
         if use is not None and use.groups:
             return f"topic {each.name} is read by consumer group {some(use.groups, 3)}"
         if use is not None and (use.read_ms or use.written_ms):
@@ -239,12 +239,12 @@ def _use(task: DeleteTopic, sight: Sight) -> str:
     return ""
 
 
-def _unknown(sight: Sight) -> str:
-    return "" if sight.is_use_known else f"who used the topics is not known: {sight.use_gap}"
+def _unknown(facts: Facts) -> str:
+    return "" if facts.is_use_known else f"who used the topics is not known: {facts.use_gap}"
 
 
-def _is_there(topic: SavedTopic, sight: Sight) -> bool:
-    return topic.name in sight.topics and sight.topics[topic.name].id.hex() == topic.id
+def _is_there(topic: SavedTopic, facts: Facts) -> bool:
+    return topic.name in facts.topics and facts.topics[topic.name].id.hex() == topic.id
 
 
 def _rounded(ms: int) -> int:

@@ -15,7 +15,8 @@ NAMED = 5
 
 
 class Entry(NamedTuple):
-    """A field of one broker, machine or topic, its value to be and the one that this replaces; empty text: none."""
+    """Change a field of one broker, machine or topic, its value to be and the one that this replaces; empty text:
+    none."""
 
     subject: Subject
     field: str

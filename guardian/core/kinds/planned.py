@@ -15,7 +15,7 @@ T = TypeVar("T", bound=PlanTask)
 
 
 class PlannedKind(Kind[T]):
-    """A kind whose plans a planner of Guardian makes, so that any can be made again.
+    """Define a kind whose plans a planner of Guardian makes, so that any can be made again.
 
     `creates` partitions and moves none. Approval rules go by the kind, so its moves have to fit.
     """

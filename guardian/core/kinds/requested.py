@@ -1,6 +1,6 @@
-"""Kinds that send a few requests to Kafka and move nothing: their options, what they look at, what they do next. Pure.
+"""Kinds that send a few requests to Kafka and move nothing: their options, what they read, what they do next. Pure.
 
-    options ──▶ task ──▶ plan ──▶ resolve (look, sight) ──▶ ticket ── approved ──▶ begin ──▶ step, step, ... ──▶ over
+    options ──▶ task ──▶ plan ──▶ resolve (query, facts) ──▶ ticket ── approved ──▶ begin ──▶ step, step, ... ──▶ over
 
 A step compares the cluster with what was asked for and asks for what is missing, so repeating one does no harm.
 """
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from guardian.core.effects import RequestEffect
 from guardian.core.kinds.kind import Kind
+from guardian.core.owned_settings import SETTLE_MS
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.plan import Plan
@@ -27,7 +28,7 @@ End = tuple[TicketState, str]
 
 
 class OptionType(Enum):
-    """How the text of an option is read."""
+    """Name how the text of an option is read."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -39,7 +40,7 @@ class OptionType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One parameter of a request, for the command line and the HTTP API.
+    """Describe one parameter of a request, for the command line and the HTTP API.
 
     `is_argument`: the command line takes it by place. `is_many`: it may be given several times. `default` None: it has
     to be given.
@@ -74,8 +75,8 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a kind has to know of the cluster: its live brokers, its access rules (`acls_if_any`: none where it has no
+class Query:
+    """Name what a kind has to know of the cluster: live brokers, access rules (`acls_if_any`: none where it has no
     authorizer), these topics with their configuration, and, if `used_since_ms` is not 0, who used them since then."""
 
     brokers: bool = False
@@ -86,8 +87,8 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSight:
-    """A topic as it is: its id, the brokers of each partition, and the configuration that is set on it."""
+class TopicForm:
+    """Hold a topic as it is: its id, the brokers of each partition, and the configuration that is set on it."""
 
     id: bytes
     replicas: tuple[tuple[int, ...], ...]
@@ -96,7 +97,7 @@ class TopicSight:
 
 @dataclass(frozen=True, slots=True)
 class TopicUse:
-    """When a topic was last read and written by clients, in ms; 0: not since the time asked for. `groups` are consumer
+    """Record when clients last read and wrote a topic, in ms; 0: not since the time of the query. `groups` are consumer
     groups that have it assigned now."""
 
     read_ms: int = 0
@@ -105,29 +106,28 @@ class TopicUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """The cluster as it was looked at. A topic that does not exist is not in `topics`. `is_use_known` tells whether
-    `uses` miss nothing from the time asked for to `used_until_ms`; `use_gap` says for people what they miss."""
+class Facts:
+    """Answer a query about the cluster. A topic that does not exist is not in `topics`. `is_use_known`: `uses` miss
+    nothing from the time of the query to `used_until_ms`; `use_gap` says for people what they miss."""
 
     brokers: frozenset[int]
     acls: tuple[AclBinding, ...] = ()
-    topics: Mapping[str, TopicSight] = field(default_factory=dict)
+    topics: Mapping[str, TopicForm] = field(default_factory=dict)
     uses: Mapping[str, TopicUse] = field(default_factory=dict)
     is_use_known: bool = False
     used_until_ms: int = 0
     use_gap: str = ""
 
 
-SETTLE_MS = 20_000  # from a request to when it has come: one may lie in the socket of a broker that was stopped
 PATIENCE_MS = 300_000  # with what Kafka refuses again and again
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a ticket stands: its state and since when, when it first ran (0: not yet), and the time now, in ms.
+    """Say where a ticket stands: its state and since when, when it first ran (0: not yet), and the time now, in ms.
 
-    `deleted` are the topics that it deleted, or was about to. Kafka refuses what it asks for since `refused_since_ms`;
-    0: it does not.
+    `deleted` are the topics that it deleted, or was about to. Since `refused_since_ms` Kafka refuses its requests; 0:
+    it does not.
     """
 
     state: TicketState
@@ -163,9 +163,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class RequestStep:
-    """What to do next: how the ticket ends, if it does, what to send, and a sentence about it.
+    """Decide what comes next: how the ticket ends, if it does, what to send, and a sentence about it.
 
-    `deleted` topics are stored as such before anything is sent. Nothing has to be looked at for `rests_ms`.
+    `deleted` topics are stored as such before anything is sent. For `rests_ms` nothing has to be read again.
     """
 
     transition: End | None
@@ -176,7 +176,8 @@ class RequestStep:
 
 
 class RequestKind(Kind[T]):
-    """A kind that sends requests. `command` is where it stands in the command line, such as ("acl", "repair")."""
+    """Define a kind that sends requests. `command` is where it stands in the command line, such as ("acl",
+    "repair")."""
 
     has_size = False
     moves_replicas = False
@@ -204,15 +205,15 @@ class RequestKind(Kind[T]):
         """Return the task that the options ask for, by name; those not given are absent. Raises InvalidInput."""
 
     @abstractmethod
-    def look(self, task: T, moment: Moment) -> Look:
-        """Return what to look at before a plan is resolved, or a step taken."""
+    def query(self, task: T, moment: Moment) -> Query:
+        """Return what to read before a plan is resolved, or a step taken."""
 
     @abstractmethod
-    def resolve(self, task: T, cluster: str, sight: Sight, now_ms: int) -> T:
+    def resolve(self, task: T, cluster: str, facts: Facts, now_ms: int) -> T:
         """Return the task as it can be carried out here. Raises InvalidInput where it can't, or changes nothing."""
 
     @abstractmethod
-    def step(self, task: T, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def step(self, task: T, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         """Return what to do next about a ticket that runs or is taken back. `refused` are Kafka's last refusals."""
 
     def count(self, task: T) -> int:
@@ -226,9 +227,9 @@ class RequestKind(Kind[T]):
     def doubt(self, plan: Plan, *, is_planners: bool) -> str:
         return ""
 
-    def next_step(self, task: T, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def next_step(self, task: T, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         """Return the step, or the end where Kafka has refused it for too long."""
-        decided = self.step(task, moment, sight, refused)
+        decided = self.step(task, moment, facts, refused)
         is_refused = decided.effects and refused and moment.refused_since_ms
         if not is_refused or moment.now_ms - moment.refused_since_ms < PATIENCE_MS:
             return decided
@@ -245,12 +246,12 @@ class RequestKind(Kind[T]):
         """Return the plan that carries the request."""
         return Plan(cluster, self.name, (), input="as its author asked", notes=tuple(self.notes(task)), task=task)
 
-    def resolved(self, plan: Plan, sight: Sight, now_ms: int) -> Plan:
+    def resolved(self, plan: Plan, facts: Facts, now_ms: int) -> Plan:
         """Return the plan as it can be carried out on the cluster. Raises InvalidInput."""
         if plan.moves:
             raise InvalidInput(f"moves of the plan has {len(plan.moves)}: a plan of kind {self.name} moves nothing")
         asked = self.task_of(plan)
-        task = self.resolve(asked, plan.cluster, sight, now_ms)
+        task = self.resolve(asked, plan.cluster, facts, now_ms)
         made, left_out = self.plan(plan.cluster, task), self.count(asked) - self.count(task)
         notes = (*made.notes, f"{left_out} of what is asked for is so already") if left_out else made.notes
         return replace(made, notes=notes, made_at_ms=plan.made_at_ms)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from guardian.core.kinds.requested import Look, Moment, Option, OptionType, RequestKind, RequestStep, Sight
+from guardian.core.kinds.requested import Facts, Moment, Option, OptionType, Query, RequestKind, RequestStep
 from guardian.errors import InvalidInput
 from guardian.model.tasks import PlanTask
 from guardian.model.topology import require_broker_id
@@ -25,7 +25,7 @@ MAX_RATE = 1_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ThrottleOverride(PlanTask):
-    """Bytes/s that copies on one broker may take, until a time (ms since the epoch)."""
+    """Limit the bytes/s that copies on one broker may take, until a time (ms since the epoch)."""
 
     kind: ClassVar[str] = "throttle-override"
     broker: int
@@ -62,16 +62,16 @@ class ThrottleOverrideKind(RequestKind[ThrottleOverride]):
     def ask(self, values: Mapping[str, Any], now_ms: int) -> ThrottleOverride:
         return ThrottleOverride(values["broker"], values["rate"], now_ms + values["for"])
 
-    def look(self, task: ThrottleOverride, moment: Moment) -> Look:
-        return Look(brokers=not moment.began_ms)
+    def query(self, task: ThrottleOverride, moment: Moment) -> Query:
+        return Query(brokers=not moment.began_ms)
 
-    def resolve(self, task: ThrottleOverride, cluster: str, sight: Sight, now_ms: int) -> ThrottleOverride:
-        if task.broker not in sight.brokers:
-            names = ", ".join(map(str, sorted(sight.brokers)))
+    def resolve(self, task: ThrottleOverride, cluster: str, facts: Facts, now_ms: int) -> ThrottleOverride:
+        if task.broker not in facts.brokers:
+            names = ", ".join(map(str, sorted(facts.brokers)))
             raise InvalidInput(f"broker {task.broker} is not alive in cluster {cluster}: choose from {names}")
         return task
 
-    def step(self, task: ThrottleOverride, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def step(self, task: ThrottleOverride, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         gone = f"broker {task.broker} has no standing rate any more"
         if moment.is_back:
             return moment.ended(gone, settles=False)

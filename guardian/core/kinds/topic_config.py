@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from guardian.core.effects import TOPIC, AlterConfigs, ConfigKey
-from guardian.core.kinds.requested import Look, Moment, Option, OptionType, RequestKind, RequestStep, Sight, refusals
-from guardian.core.owned_settings import Live, reconcile
+from guardian.core.kinds.requested import Facts, Moment, Option, OptionType, Query, RequestKind, RequestStep, refusals
+from guardian.core.owned_settings import Live, entries_of, reconcile
 from guardian.errors import InvalidInput
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.tasks import PlanTask
@@ -33,7 +33,8 @@ KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TopicSetting:
-    """One configuration of a topic, its value to be and the one that this replaces; None: not set on the topic."""
+    """Change one configuration of a topic: its value to be and the one that this replaces; None: not set on the
+    topic."""
 
     topic: str
     key: str
@@ -47,7 +48,7 @@ class TopicSetting:
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig(PlanTask):
-    """Configurations of topics to be set or, with a value of None, deleted, so that the broker's default holds."""
+    """Name configurations of topics to be set or, with a value of None, deleted, so that the broker's default holds."""
 
     kind: ClassVar[str] = "topic-config"
     settings: tuple[TopicSetting, ...]
@@ -96,14 +97,14 @@ class TopicConfigKind(RequestKind[TopicConfig]):
     def topics_changed(self, task: TopicConfig) -> tuple[frozenset[str] | None, frozenset[str]]:
         return frozenset(each.topic for each in task.settings), frozenset()
 
-    def look(self, task: TopicConfig, moment: Moment) -> Look:
-        return Look(topics=tuple(sorted({each.topic for each in task.settings})))
+    def query(self, task: TopicConfig, moment: Moment) -> Query:
+        return Query(topics=tuple(sorted({each.topic for each in task.settings})))
 
-    def resolve(self, task: TopicConfig, cluster: str, sight: Sight, now_ms: int) -> TopicConfig:
+    def resolve(self, task: TopicConfig, cluster: str, facts: Facts, now_ms: int) -> TopicConfig:
         """Return the settings that change something, with the values that they replace."""
-        _require_topics(task, cluster, sight)
+        _require_topics(task, cluster, facts)
         task = TopicConfig(tuple(replace(each, value=_normal(each.key, each.value)) for each in task.settings))
-        now = {each: sight.topics[each.topic].configs.get(each.key) for each in task.settings}
+        now = {each: facts.topics[each.topic].configs.get(each.key) for each in task.settings}
         settings = tuple(replace(each, replaced=now[each]) for each in task.settings if now[each] != each.value)
         if not settings:
             raise InvalidInput(f"all {len(task.settings)} configurations are as asked for already: nothing to do")
@@ -118,13 +119,13 @@ class TopicConfigKind(RequestKind[TopicConfig]):
             changes.setdefault(each.topic, {})[each.key] = each.value
         return changes
 
-    def step(self, task: TopicConfig, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    def step(self, task: TopicConfig, moment: Moment, facts: Facts, refused: tuple[str, ...]) -> RequestStep:
         owned = [OwnedSetting(TOPIC, each.topic, each.key, (each.value,), each.replaced) for each in task.settings]
         required = {} if moment.is_back else {ConfigKey.of(each): each.values[0] for each in owned}
-        names = {(TOPIC, each.topic) for each in task.settings}
+        lost = [each for each in task.settings if each.topic not in facts.topics]
         live = Live(
-            {(TOPIC, name): topic.configs for name, topic in sight.topics.items()},
-            deleted=frozenset(name for name in names if name[1] not in sight.topics),
+            {(TOPIC, name): topic.configs for name, topic in facts.topics.items()},
+            deleted=frozenset((TOPIC, each.topic) for each in lost),
         )
         found = reconcile(required, owned, live, pending=())
         if found.changes:
@@ -133,7 +134,7 @@ class TopicConfigKind(RequestKind[TopicConfig]):
             return RequestStep(None, (AlterConfigs(found.changes),), f"{doing} {more}")
         left = "".join(f"; {note}" for note in found.notes)
         gone = "".join(f"; topic {name} is gone" for _, name in sorted(live.deleted))
-        kept = len(owned) - len(found.foreign) - sum(each.resource_name in _names(live.deleted) for each in owned)
+        kept = len(owned) - len(found.foreign) - len(lost)
         reason = f"{kept} of {len(owned)} configurations are {'as before' if moment.is_back else 'set'}{left}{gone}"
         if not moment.is_back and kept < len(owned):
             return moment.given_up(reason)
@@ -155,7 +156,7 @@ def _normal(key: str, value: str | None) -> str | None:
     if value is None:
         return None
     if key == "cleanup.policy":
-        return ",".join(each.strip() for each in value.split(","))
+        return ",".join(entries_of(value))
     if key == "unclean.leader.election.enable":
         return value.strip().lower()
     try:
@@ -164,14 +165,10 @@ def _normal(key: str, value: str | None) -> str | None:
         return value.strip()
 
 
-def _require_topics(task: TopicConfig, cluster: str, sight: Sight) -> None:
+def _require_topics(task: TopicConfig, cluster: str, facts: Facts) -> None:
     for each in task.settings:
-        if each.topic not in sight.topics:
+        if each.topic not in facts.topics:
             raise InvalidInput(f"topic {each.topic!r} is not in cluster {cluster}: use one that exists")
-
-
-def _names(resources: frozenset[tuple[str, str]]) -> set[str]:
-    return {name for _, name in resources}
 
 
 def _word(value: str | None) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from guardian.activity import acls
 from guardian.core.kinds import acl_repair
-from guardian.core.kinds.requested import Moment, Sight
+from guardian.core.kinds.requested import Facts, Moment
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.ticket import TicketState
@@ -81,7 +81,7 @@ def test_a_rule_that_kafka_refuses_for_good_ends_its_ticket() -> None:
         return
     (rule,) = repair.add
     moments = (Moment(TicketState.RUNNING, 1, now_ms) for now_ms in range(100))
-    steps = [acl_repair.KIND.step(repair, each, Sight(frozenset()), (f"{rule}: {REFUSAL}",)) for each in moments]
+    steps = [acl_repair.KIND.step(repair, each, Facts(frozenset()), (f"{rule}: {REFUSAL}",)) for each in moments]
     ends = [each.transition for each in steps]
     assert any(ends)
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli import broker, requests
+from guardian.cli import broker, requests, tree
+from guardian.core.kinds.registry import KINDS
+from guardian.core.kinds.requested import RequestKind
 from guardian.errors import InvalidInput
 from guardian.model.ticket import Ticket, TicketState
 from protos.guardian.v1 import federation_pb2
@@ -69,3 +71,11 @@ def test_a_filter_that_is_no_regular_expression_is_told() -> None:
 def test_a_ticket_that_is_approved_already_is_not_said_to_need_it() -> None:
     shown = CliRunner().invoke(app, ["broker", "throttle", "--cluster", "live", "7", "20MB", "--for", "8h"])
     assert shown.stdout.splitlines()[0] == "Ticket t-1 is RUNNING."
+
+
+def test_each_kind_that_sends_requests_has_its_command() -> None:
+    commands = {kind.command for kind in KINDS.values() if isinstance(kind, RequestKind)}
+    assert {noun for noun, _ in commands} == set(tree._WITH_REQUESTS)
+    for noun, verb in commands:
+        shown = CliRunner().invoke(app, [noun, verb, "--help"])
+        assert (shown.exit_code, "--dry-run" in shown.output) == (0, True), shown.output

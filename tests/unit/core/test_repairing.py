@@ -10,7 +10,7 @@ from kafka.protocol.admin import ACLOperation, ACLResourceType
 from guardian.core.effects import CreateAcls, DeleteAcls
 from guardian.core.kinds import acl_repair
 from guardian.core.kinds.acl_repair import KIND, AclRepair
-from guardian.core.kinds.requested import Moment, RequestStep, Sight
+from guardian.core.kinds.requested import Facts, Moment, RequestStep
 from guardian.errors import InvalidInput
 from guardian.kafka import acls
 from guardian.model.acl import AclBinding
@@ -24,7 +24,7 @@ SHORT = {"resource_type": "TOPIC", "resource_name": "orders", "principal": "User
 
 
 def step(state: TicketState, plan: Plan, present: list[AclBinding], *refused: str) -> RequestStep:
-    return KIND.step(KIND.task_of(plan), Moment(state, 1, 50_000), Sight(frozenset(), tuple(present)), refused)
+    return KIND.step(KIND.task_of(plan), Moment(state, 1, 50_000), Facts(frozenset(), tuple(present)), refused)
 
 
 def test_a_rule_is_anywhere_literal_and_allows_unless_it_says_else() -> None:
@@ -73,17 +73,17 @@ def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> 
 
 
 def test_a_ticket_holds_only_what_changes_something() -> None:
-    plan = KIND.resolved(KIND.plan("live", AclRepair((ANN,), (BOB,))), Sight(frozenset(), (ANN, BOB)), 0)
+    plan = KIND.resolved(KIND.plan("live", AclRepair((ANN,), (BOB,))), Facts(frozenset(), (ANN, BOB)), 0)
     assert KIND.task_of(plan) == AclRepair(remove=(BOB,))
     assert plan.notes == (f"takes out {BOB!s}", "1 of what is asked for is so already")
     with pytest.raises(InvalidInput, match="all 1 rules are as asked for in cluster live already"):
-        KIND.resolved(KIND.plan("live", AclRepair((ANN,))), Sight(frozenset(), (ANN,)), 0)
+        KIND.resolved(KIND.plan("live", AclRepair((ANN,))), Facts(frozenset(), (ANN,)), 0)
 
 
 def test_a_plan_of_that_kind_moves_nothing() -> None:
     move = PartitionMove(TopicPartition("t", 0), (), (ReplicaPlacement(1),))
     with pytest.raises(InvalidInput, match="moves of the plan has 1"):
-        KIND.resolved(Plan("live", AclRepair.kind, (move,)), Sight(frozenset(), ()), 0)
+        KIND.resolved(Plan("live", AclRepair.kind, (move,)), Facts(frozenset(), ()), 0)
 
 
 def test_rules_go_in_before_others_go_out_and_back_the_same_way() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from guardian.core.effects import CreateTopics, DeleteTopics, NewTopic
 from guardian.core.kinds.delete_topic import KIND, DeleteTopic, Replicas, SavedTopic
-from guardian.core.kinds.requested import PATIENCE_MS, SETTLE_MS, Moment, Sight, TopicSight, TopicUse
+from guardian.core.kinds.requested import PATIENCE_MS, Facts, Moment, TopicForm, TopicUse
+from guardian.core.owned_settings import SETTLE_MS
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.ticket import TicketState
@@ -18,10 +19,10 @@ NOW_MS = 100 * DAY_MS
 BEGAN_MS = NOW_MS - 8 * DAY_MS
 RULE = AclBinding("TOPIC", "LITERAL", "old", "User:ann", "*", "READ", "ALLOW")
 PREFIX = replace(RULE, pattern_type="PREFIXED")
-TOPIC = TopicSight(b"i" * 16, ((1, 2), (2, 1)), {"retention.ms": "5"})
+TOPIC = TopicForm(b"i" * 16, ((1, 2), (2, 1)), {"retention.ms": "5"})
 SAVED = SavedTopic("old", TOPIC.id.hex(), (Replicas((1, 2)), Replicas((2, 1))), (("retention.ms", "5"),), (RULE,))
 TASK = DeleteTopic((SAVED,), 30 * DAY_MS, 7 * DAY_MS)
-SIGHT = Sight(frozenset({1, 2}), (RULE, PREFIX), {"old": TOPIC}, {"old": TopicUse()}, True, NOW_MS)
+SIGHT = Facts(frozenset({1, 2}), (RULE, PREFIX), {"old": TOPIC}, {"old": TopicUse()}, True, NOW_MS)
 GONE = replace(SIGHT, topics={})
 RUNNING = Moment(TicketState.RUNNING, BEGAN_MS, NOW_MS, BEGAN_MS)
 BACK = Moment(TicketState.ROLLING_BACK, BEGAN_MS, NOW_MS, NOW_MS - SETTLE_MS, frozenset({"old"}))
@@ -38,17 +39,17 @@ def test_a_ticket_saves_the_form_of_the_topic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sight", "sentence"),
+    ("facts", "sentence"),
     [
         (replace(SIGHT, uses={"old": TopicUse(read_ms=5)}), "topic old was read in the last 30 d"),
         (replace(SIGHT, uses={"old": TopicUse(written_ms=5)}), "topic old was written in the last 30 d"),
         (replace(SIGHT, uses={"old": TopicUse(groups=("billing",))}), "is read by consumer group billing"),
     ],
 )
-def test_what_somebody_uses_is_not_deleted_before_the_ticket_or_in_the_hold(sight: Sight, sentence: str) -> None:
+def test_what_somebody_uses_is_not_deleted_before_the_ticket_or_in_the_hold(facts: Facts, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        KIND.resolve(TASK, "live", sight, NOW_MS)
-    ended = KIND.step(TASK, RUNNING, sight, ())
+        KIND.resolve(TASK, "live", facts, NOW_MS)
+    ended = KIND.step(TASK, RUNNING, facts, ())
     assert ended.transition is not None
     assert ended.transition[0] is TicketState.FAILED
     assert sentence in ended.transition[1]
@@ -102,9 +103,9 @@ def test_the_proof_reaches_to_the_end_of_the_hold() -> None:
 
 
 def test_uses_are_asked_for_since_the_idle_time_and_the_whole_hold() -> None:
-    assert KIND.look(TASK, RUNNING).used_since_ms == NOW_MS - 30 * DAY_MS
+    assert KIND.query(TASK, RUNNING).used_since_ms == NOW_MS - 30 * DAY_MS
     held_longer = replace(TASK, idle_ms=DAY_MS)
-    assert KIND.look(held_longer, RUNNING).used_since_ms == BEGAN_MS
+    assert KIND.query(held_longer, RUNNING).used_since_ms == BEGAN_MS
 
 
 def test_a_topic_made_anew_by_somebody_else_stays() -> None:
@@ -137,17 +138,17 @@ def test_what_somebody_else_deleted_stays_deleted() -> None:
 
 def test_a_throttle_is_no_configuration_of_the_topics_own() -> None:
     throttled = {"leader.replication.throttled.replicas": "0:1", "retention.ms": "5"}
-    sight = replace(SIGHT, topics={"old": replace(TOPIC, configs=throttled)})
-    assert KIND.resolve(TASK, "live", sight, NOW_MS) == TASK
+    facts = replace(SIGHT, topics={"old": replace(TOPIC, configs=throttled)})
+    assert KIND.resolve(TASK, "live", facts, NOW_MS) == TASK
 
 
 @pytest.mark.parametrize("state", [TicketState.RUNNING, TicketState.ROLLING_BACK])
 def test_what_kafka_refuses_for_long_ends_the_ticket(state: TicketState) -> None:
     at = replace(BACK if state is TicketState.ROLLING_BACK else RUNNING, refused_since_ms=NOW_MS - PATIENCE_MS)
-    sight = GONE if state is TicketState.ROLLING_BACK else SIGHT
-    ended = KIND.next_step(TASK, at, sight, ("topic old: POLICY_VIOLATION",))
+    facts = GONE if state is TicketState.ROLLING_BACK else SIGHT
+    ended = KIND.next_step(TASK, at, facts, ("topic old: POLICY_VIOLATION",))
     assert ended.transition is not None
     assert ended.transition[0] in (TicketState.FAILED, TicketState.ROLLED_BACK)
     assert "POLICY_VIOLATION" in ended.transition[1]
     patient = replace(at, refused_since_ms=NOW_MS - PATIENCE_MS + 1)
-    assert KIND.next_step(TASK, patient, sight, ("topic old: POLICY_VIOLATION",)).transition is None
+    assert KIND.next_step(TASK, patient, facts, ("topic old: POLICY_VIOLATION",)).transition is None

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey
-from guardian.core.kinds.requested import SETTLE_MS, Moment, RequestStep, Sight, TopicSight
+from guardian.core.kinds.requested import Facts, Moment, RequestStep, TopicForm
 from guardian.core.kinds.topic_config import KIND, TopicConfig, TopicSetting
+from guardian.core.owned_settings import SETTLE_MS
 from guardian.errors import InvalidInput
 from guardian.model.ticket import TicketState
 
@@ -16,13 +17,13 @@ RETENTION, BYTES = "retention.ms", "retention.bytes"
 TASK = TopicConfig((TopicSetting("orders", RETENTION, "2000", "1000"), TopicSetting("orders", BYTES, None, "9")))
 
 
-def sight(configs: Mapping[str, str] | None) -> Sight:
-    topics = {"orders": TopicSight(b"x" * 16, ((1,),), configs)} if configs is not None else {}
-    return Sight(frozenset({1}), topics=topics)
+def facts(configs: Mapping[str, str] | None) -> Facts:
+    topics = {"orders": TopicForm(b"x" * 16, ((1,),), configs)} if configs is not None else {}
+    return Facts(frozenset({1}), topics=topics)
 
 
 def step(state: TicketState, configs: Mapping[str, str] | None, *refused: str) -> RequestStep:
-    return KIND.step(TASK, Moment(state, 1, SETTLE_MS + 1, since_ms=1), sight(configs), refused)
+    return KIND.step(TASK, Moment(state, 1, SETTLE_MS + 1, since_ms=1), facts(configs), refused)
 
 
 def test_options_become_settings_of_each_topic() -> None:
@@ -50,13 +51,13 @@ def test_what_cant_be_asked_for_is_refused(given: dict[str, list[str]], sentence
 
 def test_a_ticket_has_each_value_before_and_leaves_out_what_is_so_already() -> None:
     asked = TopicConfig((TopicSetting("orders", RETENTION, "2000"), TopicSetting("orders", BYTES, "7")))
-    plan = KIND.resolved(KIND.plan("live", asked), sight({BYTES: "7"}), 0)
+    plan = KIND.resolved(KIND.plan("live", asked), facts({BYTES: "7"}), 0)
     assert plan.task == TopicConfig((TopicSetting("orders", RETENTION, "2000", None),))
     assert plan.notes == ("retention.ms of topic orders: not set -> 2000", "1 of what is asked for is so already")
     with pytest.raises(InvalidInput, match="are as asked for already: nothing to do"):
-        KIND.resolve(asked, "live", sight({BYTES: "7", RETENTION: "2000"}), 0)
+        KIND.resolve(asked, "live", facts({BYTES: "7", RETENTION: "2000"}), 0)
     with pytest.raises(InvalidInput, match="topic 'orders' is not in cluster live"):
-        KIND.resolve(asked, "live", sight(None), 0)
+        KIND.resolve(asked, "live", facts(None), 0)
 
 
 def test_values_are_set_by_compare_and_set() -> None:
@@ -93,7 +94,7 @@ def test_the_way_back_restores_what_is_still_ours(state: TicketState, end: Ticke
 
 def test_the_way_back_awaits_a_request_that_may_be_late() -> None:
     at_once = Moment(TicketState.CANCELLING, 1, 10, since_ms=9)
-    assert KIND.step(TASK, at_once, sight({RETENTION: "1000", BYTES: "9"}), ()).transition is None
+    assert KIND.step(TASK, at_once, facts({RETENTION: "1000", BYTES: "9"}), ()).transition is None
 
 
 def test_a_topic_that_is_gone_is_named() -> None:
@@ -120,6 +121,6 @@ def test_what_kafka_refuses_is_said() -> None:
     ],
 )
 def test_a_value_is_kept_as_kafka_shows_it(key: str, asked: str, shown: str) -> None:
-    task = KIND.resolve(TopicConfig((TopicSetting("orders", key, asked),)), "live", sight({}), 0)
+    task = KIND.resolve(TopicConfig((TopicSetting("orders", key, asked),)), "live", facts({}), 0)
     assert task.settings[0].value == shown
     assert KIND.is_repeated(task, TopicConfig((TopicSetting("orders", key, asked),)))
