@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WARM := $(VENV)/.compiled
+KERBEROS := $(VENV)/.kerberos
 # uv leaves lock files in TMPDIR: not outside our own folders.
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
@@ -22,7 +23,7 @@ QUICK_ONES := -n 3 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console screenshots clean
+.PHONY: help setup kerberos plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -46,12 +47,21 @@ $(WARM): $(STAMP) $(wildcard spark_analytics/search/*.py)
 	@$(BIN)/python -m spark_analytics.jobs.warming
 	@touch $@
 
+# Who does not log in by Kerberos needs neither its libraries nor a compiler.
+kerberos: $(KERBEROS)  ## the client of Kerberos, compiled, and a KDC for its tests
+
+$(KERBEROS): $(STAMP) requirements/kerberos.lock
+	@PATH=$$PATH:/usr/sbin; command -v krb5kdc kadmin.local krb5-config >/dev/null || { echo "installing a KDC and the headers of Kerberos, by which logins are tested"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends krb5-kdc krb5-admin-server libkrb5-dev >/dev/null; }
+	@$(UV) pip install --quiet --require-hashes --no-build-isolation-package gssapi -r requirements/kerberos.lock
+	@touch $@
+
 lock: setup  ## resolve requirements/*.lock anew
 	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
 	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock pyproject.toml -o requirements/cli.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock --extra server pyproject.toml -o requirements/server.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock --extra analyze pyproject.toml -o requirements/analyze.lock
+	$(UV) pip compile $(PARTS) -c requirements/dev.lock --no-build-isolation-package gssapi --extra kerberos pyproject.toml -o requirements/kerberos.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(BIN)/python -m deploy.bom > requirements/sbom.cdx.json
 
@@ -91,7 +101,7 @@ check: setup  ## lint, types, import contracts, the quick unit tests: two minute
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
-fault-tools:
+fault-tools: kerberos
 	@test "$$(id -u)" = 0 || { echo "you are not root: the fault tests make network namespaces and mount tmpfs, run make as root" >&2; exit 2; }
 	@command -v ip >/dev/null || { echo "ip is missing: apt-get install iproute2" >&2; exit 2; }
 	@command -v nsenter >/dev/null || { echo "nsenter is missing: apt-get install util-linux" >&2; exit 2; }
@@ -137,6 +147,9 @@ bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and
 bench-console: setup  ## the console over 1000 simulated brokers, on the server and in Chromium (apt-get install chromium), in about ten minutes; exits 1 when a bar is missed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 2; }
 	$(BIN)/python -m tests.bench.console
+
+bench-flood: setup  ## three members under floods of connections, bodies, streams, plans and lists beside the same ones quiet, in about fifteen minutes; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.flood
 
 screenshots: plugin  ## the console's pages for the docs: a simulated fleet, a ticket that runs, the demo (apt-get install chromium), in about ten minutes
 	$(BIN)/python -m tests.screenshots

@@ -18,7 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
-LOCKS = ("requirements/server.lock", "requirements/analyze.lock")
+LOCKS = ("requirements/server.lock", "requirements/analyze.lock", "requirements/kerberos.lock")
 VENDORED = "guardian/console/static/VENDORED.md"
 POM = "deploy/broker-plugin/pom.xml"
 BOM = "requirements/sbom.cdx.json"

@@ -23,23 +23,22 @@ from deploy.local import federation, leftovers, processes
 from deploy.local.federation import Federation
 from deploy.local.processes import LocalProcess
 from deploy.local.workload import read_counts, verify
-from guardian.cli.directory import read_directory
 from guardian.cli.options import now_ms
-from guardian.cli.plan.tables import show_loads, show_plan
-from guardian.cli.ticket_telling import copied
+from guardian.cli.plan_tables import show_loads, show_plan
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput, Unavailable
+from guardian.federation.commands.directory import read_directory
 from guardian.kafka.control import KafkaControl
+from guardian.lake.model.window import Window
 from guardian.model.execution import Execution, TaskState
 from guardian.model.log_dirs import short_log_dirs
 from guardian.model.plan import LoadSummary, Plan, ReplicaPlacement, spreads
 from guardian.model.tasks import Balance
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes
-from spark_analytics.jobs.measure import measure
-from spark_analytics.jobs.plans import plans as make_plans
-from spark_analytics.jobs.session import local_session
-from spark_analytics.lake.window import Window
+from guardian.planning.jobs import local_session, measure
+from guardian.planning.jobs import plans as make_plans
+from guardian.tickets.commands.ticket_telling import copied
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,22 +13,26 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from guardian.activity.address import parse_url
-from guardian.core.adapting import ThrottleSettings
-from guardian.core.protecting import ProtectionSettings
-from guardian.core.slots import ExecutionLimits
+from guardian.activity.rules.address import parse_url
 from guardian.errors import InvalidInput
+from guardian.events.model import Sink, sinks_of
+from guardian.execution.model import HOOK_SECTIONS, Hook, hooks_of
+from guardian.execution.rules.slots import ExecutionLimits
+from guardian.healing.model import HealingPolicies, HealingPolicy
 from guardian.model import settings
-from guardian.model.healing import HealingPolicies, HealingPolicy
-from guardian.model.hook import HOOK_SECTIONS, Hook, hooks_of
+from guardian.model.goals import require_known
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.settings import Section, setting
-from guardian.model.sink import Sink, sinks_of
+from guardian.model.ticket import MAX_EXECUTION_BYTES
 from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint
-from guardian.security_config import SecurityConfig
+from guardian.planning.model import PlansConfig
+from guardian.protection.rules.protecting import ProtectionSettings
+from guardian.security.model.security_config import SecurityConfig
+from guardian.throttle.rules.adapting import ThrottleSettings
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised
+GRPC_PER_ADDRESS, HTTP_PER_ADDRESS = 512, 128
 _DAY_S = 86400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of file names in the lake
 
@@ -91,6 +95,17 @@ class ExecuteConfig(Section):
         least=0,
         most=365 * _DAY_S,
     )
+    ticket_kb: int = setting(
+        MAX_EXECUTION_BYTES // 1000,
+        "A plan whose moves take more to be stored becomes several tickets, one after the other under one approval.",
+        least=1,
+        most=MAX_EXECUTION_BYTES // 1000,
+    )
+
+    @property
+    def max_ticket_bytes(self) -> int:
+        """Return how many bytes the moves of one ticket take at most, as they are stored."""
+        return self.ticket_kb * 1000
 
     @property
     def patience_s(self) -> float:
@@ -108,6 +123,18 @@ class ExecuteConfig(Section):
             self.per_line,
             self.slot_mb * 1_000_000,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaConfig(Section):
+    """Limit how long a member waits for clusters."""
+
+    rpc_timeout_s: float = setting(
+        6.0,
+        "Time for one question to a cluster while somebody waits for the answer; a client waits 20 s for a member.",
+        least=1,
+        most=600,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +253,36 @@ class LimitsConfig(Section):
 
 
 @dataclass(frozen=True, slots=True)
+class PortsConfig(Section):
+    """Limit what clients make a member's ports hold."""
+
+    grpc_connections: int = setting(
+        0, "Connections of `grpc` at the same time; 0: by the limit of open files, 4096 at most.", least=0, most=1 << 20
+    )
+    grpc_per_address: int = setting(GRPC_PER_ADDRESS, "Connections of `grpc` from one address.", least=1, most=1 << 20)
+    grpc_calls_per_address: int = setting(
+        1024, "Calls and streams of `grpc` under way from one address.", least=1, most=1 << 20
+    )
+    grpc_idle_s: float = setting(
+        300.0, "A connection of `grpc` without a call is closed after that time.", least=10, most=_DAY_S
+    )
+    http_connections: int = setting(
+        0, "Connections of `http` at the same time; 0: by the limit of open files, 1024 at most.", least=0, most=1 << 20
+    )
+    http_per_address: int = setting(
+        HTTP_PER_ADDRESS,
+        "Connections of `http` from one address; more where all come through a proxy.",
+        least=1,
+        most=1 << 20,
+    )
+    handshake_s: float = setting(
+        10.0, "Time for TLS and the beginning of HTTP/2, and for the head of a request.", least=1, most=600
+    )
+    body_s: float = setting(60.0, "Time for the whole body of a request, and for taking an answer.", least=1, most=3600)
+    live_pages: int = setting(20, "Pages of one person that show what changes as it does.", least=1, most=10_000)
+
+
+@dataclass(frozen=True, slots=True)
 class ServerConfig:
     """Configure one member of a group of Guardian's."""
 
@@ -233,7 +290,7 @@ class ServerConfig:
     data: Path = setting(..., "The folder of the store and the Raft journal.", example="/var/lib/guardian")
     grpc: str = setting(..., "The address for brokers, admins and the CLI.", example="127.0.0.1:9750")
     http: str = setting(
-        ..., "The address of the console, REST, /healthz, /readyz and /metrics.", example="127.0.0.1:9751"
+        ..., "The address of the console, REST, /healthz, /livez, /readyz and /metrics.", example="127.0.0.1:9751"
     )
     raft: str = setting(..., "The address for the other members.", example="127.0.0.1:9752")
     lake: str = setting(
@@ -256,7 +313,7 @@ class ServerConfig:
     )
     approvals: Path | None = setting(
         None,
-        "The file of who may approve which tickets (guardian/tickets.md).",
+        "The file of who may approve which tickets, where no approval policy is stored (guardian/tickets/README.md).",
         example="/etc/guardian/approvals.toml",
         everywhere=True,
     )
@@ -291,9 +348,11 @@ class ServerConfig:
     rest: RestConfig = setting(RestConfig)
     disk: DiskConfig = setting(DiskConfig)
     limits: LimitsConfig = setting(LimitsConfig)
+    ports: PortsConfig = setting(PortsConfig)
     collect: CollectConfig = setting(CollectConfig)
     audit: AuditConfig = setting(AuditConfig)
     execute: ExecuteConfig = setting(ExecuteConfig)
+    kafka: KafkaConfig = setting(KafkaConfig)
     throttle: ThrottleSettings = setting(ThrottleSettings)
     healing: HealingPolicies = setting(
         HealingPolicies, read=HealingPolicies.read, sections=(HealingPolicy,), patterns="clusters", everywhere=True
@@ -302,6 +361,7 @@ class ServerConfig:
     planner: Mapping[str, object] = setting(
         dict, read=planner_section, sections=(PlannerSettings,), many="one", everywhere=True
     )
+    plans: PlansConfig = setting(PlansConfig)
     hooks: Mapping[str, Hook] = setting(dict, read=hooks_of, sections=HOOK_SECTIONS)
     sinks: tuple[Sink, ...] = setting((), read=sinks_of, sections=(Sink,), everywhere=True)
 
@@ -311,6 +371,11 @@ class ServerConfig:
         if self.audit.url is not None:
             return self.audit.url
         return "" if self.peers or self.join else str(self.data / "activity")
+
+    @property
+    def author_may_approve(self) -> bool:
+        """Return whether authors approve their own tickets where no file says so: only where callers may be anybody."""
+        return self.security is None and self.grpc_tls is None and self.http_tls is None
 
     @property
     def client_address(self) -> str:
@@ -424,10 +489,8 @@ def planner_settings(section: Mapping[str, object]) -> PlannerSettings:
 def require_goals(field_name: str, names: Iterable[str]) -> None:
     """Raises InvalidInput that names the field and the goals that are meant perhaps."""
     for name in names:
-        from spark_analytics.goals.registry import goal  # noqa: PLC0415  numpy is slow to load, and goals are seldom named
-
         try:
-            goal(name)
+            require_known(name)
         except InvalidInput as error:
             raise InvalidInput(f"{field_name}: {error}") from None
 

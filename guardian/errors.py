@@ -54,7 +54,13 @@ class OutOfRange(GuardianError):
 
 
 class NotSignedIn(GuardianError):
-    """There is no proof of who asks, or it is not good (any more)."""
+    """There is no proof of who asks, or it is not good (any more). `credential` names the known one that failed; empty:
+    none is known by what was shown. `is_attempt` False: nothing was shown."""
+
+    def __init__(self, message: str, *, credential: str = "", is_attempt: bool = True) -> None:
+        super().__init__(message)
+        self.credential = credential
+        self.is_attempt = is_attempt
 
 
 class NotAllowed(GuardianError):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from google.protobuf.message import DecodeError
 
 from guardian.errors import InvalidInput
+from guardian.model.text import require_printable
 from metastore import keys
 from metastore import segment_keys as sk
 from metastore.tables.partition_heads import partition_from_bytes
@@ -124,7 +125,10 @@ def _add_checked(command: raw_pb2.CheckedAppend, part: raw_pb2.RawPartitionEvent
 @functools.lru_cache(_NAMES_KEPT)
 def _encoded_name(partition: bytes) -> bytes:
     """As in keys, of a serialised TopicIdPartition: brokers send the same ones again and again. Raises InvalidInput."""
-    return sk.partition(partition_from_bytes(partition))
+    name = partition_from_bytes(partition)
+    # At the door only: what the log has already must be applied as it was.
+    require_printable("cluster_id", name.cluster_id)
+    return sk.partition(name)
 
 
 def _are_valid(

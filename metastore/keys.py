@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from enum import IntEnum
+from enum import IntEnum, unique
 from typing import NamedTuple
 
 from guardian.errors import InvalidInput
@@ -29,6 +29,7 @@ _ESCAPED_ZERO = b"\x00\xff"
 UUID_BYTES = 16
 
 
+@unique
 class Table(IntEnum):
     META = 0
     CLUSTER = 1
@@ -65,7 +66,13 @@ class Table(IntEnum):
     LEVEL = 35  # which commands all members know: one record
     CALL = 36  # cluster, finding -> what calls a person
     CLOCK = 37  # the group's clock: one record
+    USER_TASK = 38  # cluster, id -> a plan that somebody asked for
+    USER_TASK_ANSWER = 39  # the same -> what it was answered with
+    DOCUMENT = 45  # roles, approval policy: by name
+    ENDED_SESSION = 46  # sessions of the console that were signed out, by when they would end
+    CLUSTER_BY_ID = 47  # Kafka's cluster.id -> the name of the cluster that has it, in UTF-8
     TICKET_INDEX = 40  # cluster -> its tickets that are not over, and how many are in each state
+    TICKET_ORDER = 41  # what a list is narrowed down to, position of a ticket -> nothing
 
     @property
     def prefix(self) -> bytes:
@@ -88,6 +95,7 @@ def _by_text(table: Table) -> Callable[[str], bytes]:
 
 
 cluster = _by_text(Table.CLUSTER)  # by its name
+cluster_by_id = _by_text(Table.CLUSTER_BY_ID)  # by Kafka's cluster.id
 protection = _by_text(Table.PROTECTION)  # by the cluster's name
 plan = _by_text(Table.PLAN)  # by its hash
 plan_chunks = _by_text(Table.PLAN_CHUNK)  # by the plan's hash: the prefix of its chunks, in their order
@@ -99,11 +107,14 @@ execution_tasks = _by_text(Table.EXECUTION_TASK)  # the same: the prefix of its 
 machine = _by_text(Table.MACHINE)  # by the host
 tenant = _by_text(Table.TENANT)  # by its name
 idc_policy = _by_text(Table.IDC_POLICY)  # by its name
+document = _by_text(Table.DOCUMENT)  # by its name
 topics = _by_text(Table.TOPIC)  # by the cluster's name: the prefix of its topics, by name
 exclusions = _by_text(Table.EXCLUSION)  # by the cluster's name: the prefix of its exclusions, by broker
 cordons = _by_text(Table.CORDON)  # by the cluster's name: the prefix of its cordons, by broker
+user_tasks = _by_text(Table.USER_TASK)  # by the cluster's name: the prefix of its tasks, by id
 # A target of references (nothing is stored under it): all labels of a tenant.
 tenant_labels = _by_text(Table.META)
+free_machines = _by_text(Table.REFERENCE)  # another one: machines in no cluster, by their IDC
 
 
 def applied_index() -> bytes:
@@ -130,6 +141,50 @@ def plan_of(key: bytes) -> str:
 
 def plan_chunk(plan_hash: str, chunk: int) -> bytes:
     return plan_chunks(plan_hash) + _number(_U32, "chunk", chunk)
+
+
+def tickets_made(cluster_name: str, kind: str) -> bytes:
+    """The prefix of the positions of tickets, newest first; empty: of all clusters, of all kinds."""
+    return _ordered(0, cluster_name, kind)
+
+
+def tickets_in_state(cluster_name: str, state: int) -> bytes:
+    """The same of those that have ended in a state."""
+    return _ordered(1, cluster_name) + state.to_bytes(2, "big")
+
+
+def tickets_ended() -> bytes:
+    """The prefix of the positions of ended tickets, the last one first."""
+    return _ordered(2)
+
+
+def tickets_ended_by(cluster_name: str, agent: int) -> bytes:
+    """The same of one of Guardian's own actors in a cluster."""
+    return _ordered(3, cluster_name) + agent.to_bytes(2, "big")
+
+
+def ticket_position(at_ms: int, ticket_id: str) -> bytes:
+    """What follows such a prefix: later times first, then ids. A time before the epoch counts as the epoch."""
+    return _U64.pack(_MAX_U64 - max(0, at_ms)) + _text(ticket_id)
+
+
+def is_ticket_position(position: bytes) -> bool:
+    try:
+        return ticket_position(time_of_position(position), id_of_position(position)) == position
+    except (struct.error, ValueError):
+        return False
+
+
+def time_of_position(position: bytes) -> int:
+    return _MAX_U64 - int(_U64.unpack_from(position)[0])
+
+
+def id_of_position(position: bytes) -> str:
+    return read_text(position, _U64.size)[0]
+
+
+def _ordered(order: int, *names: str) -> bytes:
+    return Table.TICKET_ORDER.prefix + bytes((order,)) + b"".join(map(_text, names))
 
 
 def execution_task(ticket_id: str, number: int) -> bytes:
@@ -197,6 +252,14 @@ def exclusion(cluster_name: str, broker_id: int) -> bytes:
     return exclusions(cluster_name) + _number(_U32, "broker id", broker_id)
 
 
+def user_task(cluster_name: str, task_id: str) -> bytes:
+    return user_tasks(cluster_name) + _text(task_id)
+
+
+def user_task_answer(cluster_name: str, task_id: str) -> bytes:
+    return Table.USER_TASK_ANSWER.prefix + _text(cluster_name) + _text(task_id)
+
+
 def events() -> bytes:
     """The prefix of all events, oldest first."""
     return Table.EVENT.prefix + b"\x00"
@@ -208,6 +271,15 @@ def event(event_id: int) -> bytes:
 
 def event_sink(sink: str) -> bytes:
     return Table.EVENT.prefix + b"\x01" + _text(sink)
+
+
+def ended_session(until_ms: int, cookie_hash: bytes) -> bytes:
+    return _ONE_NUMBER.pack(Table.ENDED_SESSION, _within("time", until_ms)) + cookie_hash
+
+
+def ended_sessions_until(at_ms: int) -> bytes:
+    """Return the first key of those that end after a time."""
+    return _ONE_NUMBER.pack(Table.ENDED_SESSION, _within("time", at_ms + 1))
 
 
 def call(cluster_name: str, finding: str) -> bytes:

@@ -18,6 +18,7 @@ in a checkpoint that is opened beside the store: so it comes from the disk, not 
 
 from __future__ import annotations
 
+import errno
 import shutil
 import struct
 import threading
@@ -44,12 +45,13 @@ from rocksdict import (
 from metastore import keys
 from metastore.generations import Generations
 from metastore.records import Record
-from metastore.store import StoreDamaged, StoreError
+from metastore.store import StoreDamaged, StoreError, StoreFull
 
 _INDEX = struct.Struct(">Q")
 _APPLIED_INDEX = keys.applied_index()
 _CLOSED = "the store is closed"
 _REPLACED = "the store was replaced by another member's snapshot: read again"
+_BEHIND = "the store had no room and was opened anew: it applies again what it had not written, retry"
 _UNREADABLE = "metastore can't be read"
 _UNWRITABLE = "metastore can't be written"
 
@@ -64,6 +66,7 @@ _BLOB_FILE_BYTES = 64 << 20
 _PIECE_KEYS = 512
 _REST_S = 0.001
 # RocksDB tells what is wrong by text alone; these are its names of a status, which no locale changes.
+_LACKS = {"No space left on device": errno.ENOSPC, "Too many open files": errno.EMFILE}
 _DAMAGE = ("Corruption:", "No such file or directory", "CURRENT: does not exist", "Input/output error")
 
 
@@ -134,6 +137,7 @@ class RocksDbStore:
         self._cache = Cache(_CACHE_BYTES)
         self._write_options = _write_options()
         self._removal: threading.Thread | None = None  # of a replaced generation: gigabytes take seconds
+        self._told_index = 0  # up to where readers may have seen it
         self._lock = threading.Lock()  # over one write, and over what must not come between two writes
         self._snapshots: weakref.WeakSet[RocksDbSnapshot] = weakref.WeakSet()
         unopened = f"metastore {path} can't be opened"
@@ -186,6 +190,8 @@ class RocksDbStore:
     def snapshot(self) -> RocksDbSnapshot:
         with self._lock:
             db = self._require_open()
+            if self._applied_index < self._told_index:
+                raise StoreFull(errno.ENOSPC, _BEHIND)
             lookups, iterator = self._health.read(lambda: (db.snapshot(), db.iter()), _UNREADABLE)
             snapshot = RocksDbSnapshot(self._health, lookups, iterator, self._applied_index)
             self._snapshots.add(snapshot)
@@ -257,6 +263,17 @@ class RocksDbStore:
         self._removal = threading.Thread(target=self._generations.remove, args=(replaced,), name="metastore-removal")
         self._removal.start()
 
+    def reopen(self) -> None:
+        """RocksDB takes nothing more once a flush has failed, also when there is room again."""
+        with self._lock:
+            self._require_open()
+            self._told_index = max(self._told_index, self._applied_index)
+            self._release(_BEHIND)
+            with suppress(Exception):  # it flushes, for which there may still be no room
+                self._db.close()
+            self._db = self._health.read(self._open_current, _UNREADABLE)
+            self._applied_index = self._health.read(lambda: _stored_index(self._db), _UNREADABLE)
+
     def close(self) -> None:
         with self._lock:
             if self._db is None:
@@ -265,7 +282,8 @@ class RocksDbStore:
             db, self._db = self._db, None
         self._join_removal()
         try:
-            with suppress(*([StoreError] if self.damage else [])):
+            # What was not written is in the log still.
+            with suppress(StoreError if self.damage else StoreFull):
                 self._health.write(lambda: (db.flush(), db.close()), "metastore can't be closed")
         finally:
             self._generations.unlock()
@@ -409,6 +427,9 @@ def _call(action: Callable[[], Any], failure: str) -> Any:
     except StoreError:
         raise
     except Exception as error:  # rocksdict raises nothing narrower
+        lack = next((number for sign, number in _LACKS.items() if sign in str(error)), None)
+        if lack is not None:
+            raise StoreFull(lack, f"{failure}: {error}") from error
         raise StoreError(f"{failure}: {error}") from error
 
 

@@ -31,6 +31,7 @@ from metastore.tables import (
     clusters,
     collection,
     cordons,
+    ended_sessions,
     events,
     federation,
     ids,
@@ -41,6 +42,7 @@ from metastore.tables import (
     sessions,
     ticket_retention,
     tickets,
+    user_tasks,
 )
 from metastore.tables.proposal import Proposal
 from metastore.views import Views
@@ -74,8 +76,10 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "amend_ticket": tickets.handle_amend,
     "open_session": sessions.handle_open,
     "expire_sessions": sessions.handle_expire,
+    "end_console_session": ended_sessions.handle_end,
     "advance_clock": clock.handle_advance,
     "trim_audit": audit.handle_trim,
+    "put_user_task": user_tasks.handle_put,
     "trim_tickets": ticket_retention.handle_trim,
     "record_refusals": audit.handle_refusals,
     "claim_partitions": claims.claim,
@@ -166,6 +170,14 @@ class MetastoreStateMachine:
         Raises StoreError, also for a copy of a level that this version does not know."""
         self._store.install(directory)
         levels.require_known(self._store)
+        self._checksum = _stored_checksum(self._store)
+        self._notify(self._store.applied_index, None)
+
+    def reopen(self) -> None:
+        """Opens the store anew where it had no room; the log's commands after `applied_index` are to be applied again.
+
+        Raises StoreFull while there is none."""
+        self._store.reopen()
         self._checksum = _stored_checksum(self._store)
         self._notify(self._store.applied_index, None)
 
@@ -267,7 +279,7 @@ def _carry_out(
         error = f"Guardian can't carry out {kind} ({type(bug).__name__}): report this as a bug, with the member's log"
         records, reply = [], _refusal(records_pb2.INVALID, error)
     if records or error:
-        audited = audit.record(kind, command, proposal, error)
+        audited = audit.record(kind, command, view, proposal, error)
         if audited is not None:
             records.append(audited)
     return records, reply

@@ -13,6 +13,14 @@ class StoreError(Exception):
     """The store can't be opened, read or written. Whoever applies commands must stop."""
 
 
+class StoreFull(StoreError, OSError):
+    """There is no space on the disk, or the process has all its files open: nothing was changed, and what failed may be
+    done again once there is room. `errno` says which."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
 class StoreDamaged(StoreError):
     """What is stored is not what was written: a checksum is wrong, or a file is missing or can't be read back."""
 
@@ -79,6 +87,10 @@ class Store(Snapshot, Protocol):
         Atomic and durable: after a crash in the middle either the old or the new content is there, whole; when it
         raises, the old. On the writing thread.
         """
+
+    def reopen(self) -> None:
+        """Opens the store anew after a write or `sync` raised StoreFull; what was not durable is gone, and nobody gets
+        a snapshot before it was written again. Raises StoreFull while there is no room. On the writing thread."""
 
     def verify(self, directory: Path, pause: Callable[[float], None]) -> None:
         """Reads all that is on the disk and compares checksums. On any thread; writing goes on meanwhile.

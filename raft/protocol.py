@@ -48,6 +48,11 @@ class StateMachine(Protocol):
         Atomic: after a crash in the middle either the old or the new state is there, whole.
         """
 
+    def reopen(self) -> None:
+        """Opens the store anew after `apply` or `sync` found no room (an OSError, raft.storage.room): what was not
+        durable is gone, and `applied_index` lower. Raises OSError while there is no room. Called by the applying
+        thread."""
+
     def close(self) -> None:
         """Closes the store."""
 

@@ -34,6 +34,7 @@ from raft.rules.reads import Read
 from raft.snapshotting import snapshots
 from raft.storage.identity import open_identity
 from raft.storage.journal import Journal
+from raft.storage.room import is_passing
 
 __all__ = ["EXIT_CODES", "EXIT_FAILED", "MAX_COMMAND_BYTES", "RaftReplica", "Timing"]
 
@@ -102,31 +103,9 @@ class RaftReplica:
         self._last_words: LastWords | None = None
         self._lock = threading.Lock()
         self._is_closing = False
-        try:
-            journal = Journal(directory, None if join else first_configuration(name, listen, peers))
-        except OSError as error:
-            raise _unusable(directory, error) from error
-        if journal.configuration is None and not peers:
-            journal.close()
-            raise CannotStart(f"member {name} joins a group, and peers is empty: name some members of the group")
-        try:
-            identity = open_identity(directory, name, is_new=journal.is_pristine)
-            installing.repair(directory, state_machine.applied_index, journal)
-            self._member = Member(
-                identity,
-                journal,
-                state_machine,
-                directory,
-                self._connect,
-                peers=peers,
-                disk_reserve_bytes=disk_reserve_bytes,
-                timing=timing or Timing(),
-            )
-        except CannotStart:
-            journal.close()
-            raise
-        except OSError as error:
-            raise _unusable(directory, error) from error
+        journal = _open_journal(name, listen, peers, directory, join=join)
+        self._member = self._open_member(journal, directory, peers, disk_reserve_bytes, timing or Timing())
+        self._member.lacking.is_ending = lambda: self._is_closing or self._last_words is not None
         self._thread = threading.Thread(target=self._run, name=f"raft-{name}", daemon=True)
         self._thread.start()
 
@@ -248,6 +227,29 @@ class RaftReplica:
         self._thread.join()
         self._state_machine.close()
 
+    def _open_member(
+        self, journal: Journal, directory: Path, peers: Mapping[str, str], disk_reserve_bytes: int, timing: Timing
+    ) -> Member:
+        """Complete what a crash cut off, and make the member. Raises CannotStart."""
+        try:
+            identity = open_identity(directory, self._name, is_new=journal.is_pristine)
+            installing.repair(directory, self._state_machine.applied_index, journal)
+            return Member(
+                identity,
+                journal,
+                self._state_machine,
+                directory,
+                self._connect,
+                peers=peers,
+                disk_reserve_bytes=disk_reserve_bytes,
+                timing=timing,
+            )
+        except CannotStart:
+            journal.close()
+            raise
+        except OSError as error:
+            raise _unusable(directory, error) from error
+
     def _run(self) -> None:
         try:
             while not self._is_closing and not self._is_stopping():
@@ -257,7 +259,11 @@ class RaftReplica:
                 return
         except Diverged as diverged:
             self.stop(LastWords(StopCause.DIVERGED, str(diverged)))
-        except Exception:
+        except Exception as error:
+            if self._is_closing and is_passing(error):
+                _logger.warning("member %s closes while it can't write: %s", self._name, error)
+                self._member.close()
+                return
             if not self._is_stopping():
                 # Whatever it is, going on would let this member's state drift from the others' (RAFT.md, T7).
                 _logger.critical("member %s stops: its log or its state machine failed", self._name, exc_info=True)
@@ -391,6 +397,18 @@ class _Waiter(Generic[_Answer]):
         if isinstance(self._answer, RaftError):
             raise self._answer
         return self._answer
+
+
+def _open_journal(name: str, listen: str, peers: Mapping[str, str], directory: Path, *, join: bool) -> Journal:
+    """Open the log, or begin one. Raises CannotStart, also for a member that joins a group and is told of nobody."""
+    try:
+        journal = Journal(directory, None if join else first_configuration(name, listen, peers))
+    except OSError as error:
+        raise _unusable(directory, error) from error
+    if journal.configuration is None and not peers:
+        journal.close()
+        raise CannotStart(f"member {name} joins a group, and peers is empty: name some members of the group")
+    return journal
 
 
 def _unusable(directory: Path, error: OSError) -> CannotStart:

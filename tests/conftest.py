@@ -6,12 +6,12 @@ Tests keep out of each other's way by names (`new_topic`), and may break brokers
 from __future__ import annotations
 
 import os
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -20,6 +20,7 @@ from hypothesis.internal.constants_ast import Constants
 from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.kafka.credentials import ENVIRONMENT
+from tests.patience import CONTROL_S, wait_for
 
 # No test depends on speed: an example may take as long as a busy machine lets it.
 settings.register_profile("patient", deadline=None)
@@ -33,7 +34,6 @@ if _PROFILE == "same-inputs":
     assert hasattr(providers, "_get_local_constants"), "hypothesis has changed: look where it takes constants from now"
     vars(providers)["_get_local_constants"] = Constants
 
-_KNOWN_WITHIN_S = 60.0
 _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
 
 
@@ -64,16 +64,14 @@ def _brokers_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
 def _await_that_brokers_know_each_other(cluster: KafkaCluster) -> None:
     """A broker that came back serves before the others have heard of it."""
     wanted = {broker.id for broker in cluster.brokers}
-    deadline = time.monotonic() + _KNOWN_WITHIN_S
     for broker in cluster.brokers:
-        while set(_brokers_that_it_names(f"{ports.HOST}:{broker.ports.plaintext}")) != wanted:
-            assert time.monotonic() < deadline, f"broker {broker.id} does not know all of {sorted(wanted)}"
-            time.sleep(0.1)
+        knows_all = partial(_names, f"{ports.HOST}:{broker.ports.plaintext}", wanted)
+        wait_for(f"broker {broker.id} knows all of {sorted(wanted)}", knows_all, despite=(KafkaException,))
 
 
-def _brokers_that_it_names(endpoint: str) -> Iterable[int]:
+def _names(endpoint: str, wanted: set[int]) -> bool:
     """A client that is new knows no other broker that it could ask."""
-    return cast("Iterable[int]", AdminClient({"bootstrap.servers": endpoint}).list_topics(timeout=10).brokers)
+    return set(AdminClient({"bootstrap.servers": endpoint}).list_topics(timeout=CONTROL_S).brokers) == wanted
 
 
 @pytest.fixture

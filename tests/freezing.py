@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_DEADLINE_S = 60.0
+from tests.patience import wait_for
+
 _STILL = frozenset("TtZX")  # stopped, traced, dead: proc_pid_stat(5)
 _DEAD = frozenset("ZX")
 
@@ -55,10 +55,10 @@ def frozen(*pids: int) -> Iterator[None]:
 
 
 def _await(states: frozenset[str], sent: str, pids: Sequence[int]) -> None:
-    deadline = time.monotonic() + _DEADLINE_S
-    while others := {pid: found for pid in pids if (found := _states(pid) - states)}:
-        assert time.monotonic() < deadline, f"threads that run {_DEADLINE_S:g} s after {sent}: {others}"
-        time.sleep(0.001)
+    def others() -> dict[int, set[str]]:
+        return {pid: found for pid in pids if (found := _states(pid) - states)}
+
+    wait_for(f"no thread runs after {sent}", lambda: not others(), every_s=0.001, story=others)
 
 
 def _states(pid: int) -> set[str]:

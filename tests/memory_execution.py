@@ -6,16 +6,17 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict, NotFound
+from guardian.model.effects import ConfigKey
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.tickets import sequence
 
 
 class MemoryExecutionStore:
-    """Implements `guardian.executor.driver.ExecutionStore`."""
+    """Implements `guardian.execution.loop.ports.ExecutionStore`."""
 
     def __init__(self) -> None:
         self._tickets: dict[str, Ticket] = {}
@@ -80,12 +81,14 @@ class MemoryExecutionStore:
             if transition is not None:
                 if transition.state not in VALID_TRANSITIONS[ticket.state]:
                     raise Conflict(f"ticket {ticket_id} can't go from {ticket.state.name} to {transition.state.name}")
-                self._tickets[ticket_id] = replace(
-                    ticket,
-                    state=transition.state,
-                    updated_at_ms=transition.at_ms,
-                    history=(*ticket.history, transition),
-                )
+                others = [each for each in map(self._tickets.get, ticket.part.ids if ticket.part else ()) if each]
+                carried = sequence.carried(ticket, transition, others, self._executions)
+                for moved, line in {ticket_id: transition, **carried}.items():
+                    was = self._tickets[moved]
+                    assert line.state in VALID_TRANSITIONS[was.state], (was.state, line)
+                    self._tickets[moved] = replace(
+                        was, state=line.state, updated_at_ms=line.at_ms, history=(*was.history, line)
+                    )
             if execution is not None:
                 self._executions[ticket_id] = replace(execution, revision=revision + 1)
 

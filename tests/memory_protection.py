@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict
+from guardian.model.effects import ConfigKey
 from guardian.model.protection import Protection
 
 
 class MemoryProtectionStore:
-    """Implements `guardian.executor.protecting.ProtectionStore`; `held` are the keys that tickets hold."""
+    """Implements `guardian.protection.loop.protecting.ProtectionStore`; `held` are the keys that tickets hold."""
 
     def __init__(self, *clusters: str) -> None:
         self.held: frozenset[ConfigKey] = frozenset()

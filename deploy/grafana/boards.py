@@ -1,5 +1,5 @@
 """What is on the dashboards. Names of brokers' metrics are in deploy/prometheus/broker-metrics.txt, those of members in
-guardian/server/metrics.py, and those with colons in deploy/prometheus/recording.yml.
+guardian/member/metrics.py, and those with colons in deploy/prometheus/recording.yml.
 
 Queries are PromQL, with two abbreviations: RATE is the interval of rates, and among labels IN, AT, OF, BY and ON are
 the clusters, brokers, topics, tenants and members that are chosen on the dashboard.
@@ -495,6 +495,7 @@ GUARDIAN = _board(
             },
         ),
         _member.graph("Rows waiting", "short", "guardian_lake_waiting_rows{ON}"),
+        _member.graph("Damaged files", "short", "guardian_lake_damaged_files{ON}"),
         _member.graph(
             "Files",
             "ops",

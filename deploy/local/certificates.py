@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.local.ports import HOST
-from guardian.certificates.authority import Wanted
-from guardian.certificates.folder import CertificateFolder
 from guardian.client import ClientTls
-from guardian.model.identity import BrokerId
+from guardian.security.certificates.authority import Wanted
+from guardian.security.certificates.folder import CertificateFolder
+from guardian.security.model.identity import BrokerId
 
 OPERATOR = "operator"
 _RAFT = "raft"

@@ -16,29 +16,29 @@ import shutil
 import sys
 import time
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.local import certificates, processes
-from deploy.local.home import DEFAULT_HOME, STATE, default_home
+from deploy.local import answering, certificates, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from deploy.local.members import Member, plan_members, start_member, wait_ready, with_free_ports
+from deploy.local.members import APPROVALS, KAFKA, Member, plan_members, start_member, wait_ready, with_free_ports
 from deploy.local.processes import LocalProcess
 from deploy.local.progress import say
 from deploy.local.state import from_state, to_state
 from deploy.local.traffic import plan_traffic
 from deploy.local.workload import WorkloadPlan, prepare
+from guardian.cli.local_home import DEFAULT_HOME, STATE, default_home
 from guardian.client import ClientTls, GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
-from guardian.model.identity import BrokerId
+from guardian.security.model.identity import BrokerId
 
 _DRAFT = ".state.json.draft"
 _LOCK = "lock"
 _CERTS = "certs"
-_OURS = ("clusters", "members", "lake", "activity", "logs", _CERTS, STATE, _DRAFT, _LOCK)
+_OURS = ("clusters", "members", "lake", "activity", "logs", APPROVALS, _CERTS, STATE, _DRAFT, _LOCK)
 _VERSION = 1
 _WORKLOAD_DEADLINE_S = 60.0
 _NAMES = ("live", "bulk")
@@ -164,9 +164,12 @@ def up(
     sasl: bool = False,
     home: Path | None = None,
     tls: bool = False,
+    kafka: Mapping[str, object] = KAFKA,
+    more: str = "",
 ) -> Federation:
     """Starts what does not run of this many, and returns when all of it serves. With `tls` members, brokers' reporters
-    and the CLI show each other certificates, which are made here.
+    and the CLI show each other certificates, which are made here. `kafka` is that section of the members,
+    `more` are further ones.
 
     Raises InvalidInput, Conflict when something of another size stands there, or what a failed start raises; what this
     call started is ended and forgotten then.
@@ -190,7 +193,7 @@ def up(
                 _start_cluster(federation, cluster)
                 _share_secrets(federation, cluster)
             if members:
-                _start_members(federation)
+                _start_members(federation, kafka, more)
                 _register(federation, chosen)
             if workload and brokers:
                 for cluster in chosen:
@@ -352,7 +355,7 @@ def _start_cluster(federation: Federation, cluster: LocalCluster) -> None:
     say(f"cluster {kafka.name}: serves after {time.monotonic() - began:.1f} s")
 
 
-def _start_members(federation: Federation) -> None:
+def _start_members(federation: Federation, kafka: Mapping[str, object], more: str) -> None:
     idle = [member for member in federation.members if member.pid is None]
     if not idle:
         say(f"members: all {len(federation.members)} run already")
@@ -364,7 +367,9 @@ def _start_members(federation: Federation) -> None:
     for number, member in enumerate(federation.members):
         if member in idle or member.process is None or member.pid is None:
             log = federation.home / "logs" / f"{member.name}.log"
-            federation.members[number] = start_member(member, federation.members, federation.lake, log)
+            federation.members[number] = start_member(
+                member, federation.members, federation.lake, log, kafka=kafka, more=more
+            )
             federation.save()
     wait_ready(federation.members)
     say(f"members: serve after {time.monotonic() - began:.1f} s")
@@ -375,7 +380,7 @@ def _register(federation: Federation, clusters: Sequence[LocalCluster]) -> None:
     with GuardianClient(federation.endpoints, tls=federation.client_tls) as client:
         for cluster in clusters:
             if cluster.kafka.brokers:
-                client.register_cluster(cluster.kafka.to_cluster())
+                answering.register(client, cluster.kafka.to_cluster())
 
 
 def _start_workload(federation: Federation, cluster: LocalCluster) -> None:

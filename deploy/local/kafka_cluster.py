@@ -18,6 +18,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from deploy.local.processes import LocalProcess
 from deploy.local.state import from_state, to_state
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import data
+from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 
 __all__ = ["BrokerNode", "ClusterSpec", "ControllerNode", "KafkaCluster"]
@@ -47,7 +49,11 @@ _STARTED = "Kafka Server started"
 _PORT_TAKEN = "Address already in use"
 _ATTEMPTS = 3
 _MECHANISM = "SCRAM-SHA-512"  # Guardian sends no plain password without TLS
-_READY_DEADLINE_S = 120.0
+_READY_DEADLINE_S = 600.0  # ends what hangs; a process that has ended is told of at once
+_ANSWER_S = 30.0
+_PROMPT_S = 2.0  # a third of what a member lets a cluster take to answer
+_PROMPT_DEADLINE_S = 60.0
+_ASK_EVERY_S = 0.5
 _RECORDED_DEADLINE_S = 240.0  # a broker that ends writes its archive: seconds, or minutes where others take the cores
 # Two cores start four JVMs: what costs CPU at start and pays off after hours is left out.
 _JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
@@ -266,11 +272,14 @@ class KafkaCluster:
                     raise
 
     def wait_ready(self, deadline_s: float = _READY_DEADLINE_S) -> None:
-        """Returns when every node has said that it serves.
+        """Returns when every node has said that it serves, and the brokers know each other and answer promptly.
 
-        Raises ClusterUnavailable, with the last log lines, when a process has ended or the deadline has passed.
+        On a machine where no answer is prompt it returns a minute after the first. Raises ClusterUnavailable, with the
+        last log lines, when a process has ended or the deadline has passed.
         """
         self._wait_for(self.nodes, deadline_s)
+        if self.brokers:
+            self._wait_for_prompt_answers(deadline_s)
         if self.spec.sasl:
             data.put_scram_user(self.to_cluster(sasl=False), self.sasl_username, self.ensure_password(), deadline_s)
 
@@ -435,6 +444,38 @@ class KafkaCluster:
                 title, tail = self._title(waiting[0]), _tail(waiting[0])
                 raise ClusterUnavailable(f"{title} is not ready after {deadline_s:.0f} s; its log says last:\n{tail}")
             time.sleep(0.1)
+
+    def _wait_for_prompt_answers(self, deadline_s: float) -> None:
+        """A broker that says that it serves is busy yet, and others may not have heard of it."""
+        prompt, began_s = 0, time.monotonic()
+        while prompt < 2:
+            self._wait_for(self.nodes, deadline_s)  # one that ends meanwhile is told of at once
+            asked_s = time.monotonic()
+            try:
+                self._ask_all()
+            except ClusterUnavailable:
+                if time.monotonic() - began_s > deadline_s:
+                    raise
+                prompt = 0
+                time.sleep(_ASK_EVERY_S)
+                continue
+            now_s = time.monotonic()
+            prompt = prompt + 1 if now_s - asked_s < _PROMPT_S else 0
+            if now_s - began_s > _PROMPT_DEADLINE_S:
+                return
+
+    def _ask_all(self) -> None:
+        """Ask each broker, as somebody who comes new. Raises ClusterUnavailable when one lacks another or a leader."""
+        with closing(KafkaControl(self.to_cluster(sasl=False), _ANSWER_S)) as control:
+            missing = {broker.id for broker in self.brokers} - set(control.describe_cluster().brokers)
+            internal = [topic for topic in {each.topic for each in control.describe_partitions()} if topic[:2] == "__"]
+            for broker in self.brokers:
+                seen = control.partitions_seen_by(broker.id, internal) if internal else {}
+                if missing or seen is None or any(state.leader < 0 for state in seen.values()):
+                    raise ClusterUnavailable(
+                        f"cluster {self.name}: broker {broker.id} does not know brokers {sorted(missing)} or leaders "
+                        f"of {internal}: look at the brokers' logs in {self.directory / 'logs'}"
+                    )
 
     def _title(self, node: Node) -> str:
         return f"{'controller' if isinstance(node, ControllerNode) else 'broker'} {node.id} of cluster {self.name}"

@@ -11,11 +11,24 @@ from deploy.local.distribution import FOLDERS, KAFKA
 from deploy.local.ports import HOST
 from deploy.local.tiered_storage import TieredStorage, controller_settings
 from guardian.errors import InvalidInput
-from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE
+from guardian.links.model import IDC_AWARE, RACK_AWARE
 
 SASL_USER = "guardian"
+BACKSLASH = "\\"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metrics.JmxReporter"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One more listener of each broker, such as TLS:SSL at a port. `settings` are those of `listener.name.NAME.`;
+    `advertised` is the host that clients are told, empty: the broker's."""
+
+    name: str
+    protocol: str
+    port: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    advertised: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +37,7 @@ class ClusterSpec:
 
     `kafka` is the version, one of `distribution.FOLDERS`; `release` is that of a new cluster's feature levels, empty:
     the same; `settings` are more lines of server.properties, which win;
-    `jvm` are more options of each node's JVM;
+    `jvm` are more options of each node's JVM; `listeners` are more listeners, of a cluster of one broker;
     `hosts` are the addresses of nodes, by id, that are not on loopback; `certificates` is the folder of those that
     brokers' reporters show, without it they speak plain text.
     """
@@ -46,6 +59,7 @@ class ClusterSpec:
     settings: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[int, str] = field(default_factory=dict)
     certificates: str = ""
+    listeners: tuple[Listener, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("brokers", 0), ("controllers", 1), ("log_dirs", 1)):
@@ -53,6 +67,11 @@ class ClusterSpec:
                 raise InvalidInput(f"{name} of cluster {self.name} is {getattr(self, name)}: use {least} or more")
         if self.kafka not in FOLDERS:
             raise InvalidInput(f"kafka of cluster {self.name} is {self.kafka!r}: use one of {sorted(FOLDERS)}")
+        if self.listeners and self.brokers > 1:
+            raise InvalidInput(
+                f"listeners of cluster {self.name} is {[each.name for each in self.listeners]} for {self.brokers} "
+                "brokers: their ports are those of one, use brokers=1"
+            )
         if self.first_broker_id + self.brokers > self.first_controller_id:
             raise InvalidInput(
                 f"brokers of cluster {self.name} is {self.brokers}: their ids must end below the first controller's, "
@@ -115,11 +134,16 @@ def broker_properties(
 ) -> str:
     """A broker's server.properties. It holds the SASL password: write it with mode 0600."""
     host = spec.host_of(node_id)
-    listeners = [f"PLAINTEXT://{host}:{ports.plaintext}"] + ([f"SASL://{host}:{ports.sasl}"] if spec.sasl else [])
-    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{SASL_USER}="{password}";'
+    listeners = {"PLAINTEXT": (ports.plaintext, "PLAINTEXT", host)}
+    if spec.sasl:
+        listeners["SASL"] = (ports.sasl, "SASL_PLAINTEXT", host)
+    listeners |= {each.name: (each.port, each.protocol, each.advertised or host) for each in spec.listeners}
+    plain = (
+        f"org.apache.kafka.common.security.plain.PlainLoginModule required user_{SASL_USER}={jaas_quoted(password)};"
+    )
     sasl = {
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-        "listener.name.sasl.plain.sasl.jaas.config": login,
+        "listener.name.sasl.plain.sasl.jaas.config": plain,
         "listener.name.sasl.scram-sha-512.sasl.jaas.config": _SCRAM,
     }
     plugin = {"metric.reporters": REPORTERS, "guardian.reporter.listener": f"{host}:{ports.reporter}"}
@@ -130,9 +154,17 @@ def broker_properties(
             "broker.rack": spec.rack_of(node_id),
             "controller.quorum.voters": _voters(spec, controller_ports),
             "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join(listeners),
+            "listeners": ",".join(f"{name}://{host}:{port}" for name, (port, _, _) in listeners.items()),
+            "advertised.listeners": ",".join(f"{name}://{at}:{port}" for name, (port, _, at) in listeners.items()),
             "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+            "listener.security.protocol.map": ",".join(
+                ["CONTROLLER:PLAINTEXT", *(f"{name}:{protocol}" for name, (_, protocol, _) in listeners.items())]
+            ),
+            **{
+                f"listener.name.{each.name.lower()}.{key}": value
+                for each in spec.listeners
+                for key, value in each.settings.items()
+            },
             # Apart from the log dirs: a log dir that fails must not take the broker down with it.
             "metadata.log.dir": metadata_dir,
             "log.dirs": ",".join(map(str, log_dirs)),
@@ -153,14 +185,20 @@ def meta_properties(cluster_id: str, node_id: int, directory_id: str) -> str:
 
 
 def render(properties: Mapping[str, object]) -> str:
-    """Java properties, one per line. A backslash escapes in that format; so do our values' none."""
+    """Java properties, one per line. A backslash escapes in that format. Raises InvalidInput for a value of lines."""
     lines = []
     for key, value in properties.items():
         text = str(value)
-        if "\\" in text or "\n" in text:
-            raise InvalidInput(f"{key} is {text!r}: a path with a backslash or a line end does not fit Kafka's files")
-        lines.append(f"{key}={text}\n")
+        if "\n" in text or "\r" in text:
+            raise InvalidInput(f"{key} is {text!r}: a line end does not fit Kafka's files")
+        lines.append(f"{key}={text.replace(BACKSLASH, BACKSLASH * 2)}\n")
     return "".join(lines)
+
+
+def jaas_quoted(value: str) -> str:
+    """Return the value as JAAS has it: in quotes, those in it and backslashes escaped."""
+    escaped = value.replace(BACKSLASH, BACKSLASH * 2).replace('"', f'{BACKSLASH}"')
+    return f'"{escaped}"'
 
 
 def _voters(spec: ClusterSpec, ports: Mapping[int, int]) -> str:

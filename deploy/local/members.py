@@ -17,12 +17,27 @@ from deploy.local.ports import HOST
 from deploy.local.processes import LocalProcess
 from guardian.errors import Unavailable
 
-READY_DEADLINE_S = 120.0
+READY_DEADLINE_S = 600.0  # ends what hangs; a member that has ended is told of at once
 # A laptop's minutes are short: metrics every two seconds, and in the lake four seconds later at the most.
 COLLECT = {"interval_s": 2.0, "flush_s": 4.0}
 # All brokers share one disk with everything else on it, which is often nearly full: a share of it kept free would be
 # more than they ever hold.
 PLANNER = {"disk_reserve": 0.0}
+# Brokers share a few cores with everything else. A client waits longer for a member.
+KAFKA = {"rpc_timeout_s": 15.0}
+
+
+APPROVALS = "approvals.toml"
+_ONE_PERSON = """[[rules]]
+name = "one person on a laptop"
+approvers = ["*"]
+author_may_approve = true
+
+[[rules]]
+name = "healing"
+authors = ["healing"]
+automatic = true
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +100,11 @@ def render_config(
     more: str = "",
     links: Path | None = None,
     collect: Mapping[str, object] | None = None,
+    kafka: Mapping[str, object] = KAFKA,
 ) -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group; `planner` and `collect` (None:
-    COLLECT) are its sections of that name, `more` are further ones, `links` is the file of lines between data centres.
+    """The member's TOML; with `join` of one that waits to be added to the group; `planner`, `kafka` and `collect`
+    (None: COLLECT) are its sections of that name, `more` are further ones, `links` is the file of lines between data
+    centres.
 
     A JSON string is a TOML string too.
     """
@@ -101,18 +118,25 @@ def render_config(
         "join": join,
         "secrets": str(lake.parent / "secrets"),
         **({"links": str(links)} if links is not None else {}),
+        # With TLS the author is not the approver, and on a laptop there is nobody else.
+        **({"approvals": str(_approvals(lake))} if member.certificates else {}),
     }
     sections: dict[str, Mapping[str, object]] = {
         "peers": {other.name: other.raft for other in group if other.name != member.name},
         "collect": COLLECT if collect is None else collect,
         "audit": {"url": str(lake.parent / "activity")},
         "planner": planner,
+        "kafka": kafka,
         **(certificates.member_sections(member.certificates, member.name) if member.certificates else {}),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
     for section, values in sections.items():
         lines += ["", f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
     return "\n".join([*lines, "", more]).rstrip() + "\n"
+
+
+def _approvals(lake: Path) -> Path:
+    return lake.parent / APPROVALS
 
 
 def start_member(
@@ -126,12 +150,17 @@ def start_member(
     more: str = "",
     links: Path | None = None,
     collect: Mapping[str, object] | None = None,
+    kafka: Mapping[str, object] = KAFKA,
 ) -> Member:
     """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for the rest."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    text = render_config(member, group, lake, join=join, planner=planner, more=more, links=links, collect=collect)
+    text = render_config(
+        member, group, lake, join=join, planner=planner, more=more, links=links, collect=collect, kafka=kafka
+    )
     member.config.write_text(text)
+    if member.certificates and not _approvals(lake).exists():
+        _approvals(lake).write_text(_ONE_PERSON)
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
 
@@ -158,7 +187,7 @@ def wait_ready(members: Sequence[Member], deadline_s: float = READY_DEADLINE_S) 
 def is_ready(member: Member) -> bool:
     trust = ssl.create_default_context(cafile=member.certificates / "ca.pem") if member.certificates else None
     try:
-        with urllib.request.urlopen(f"{member.url}/readyz", timeout=2.0, context=trust) as answer:  # noqa: S310  http(s)
+        with urllib.request.urlopen(f"{member.url}/readyz", timeout=10.0, context=trust) as answer:  # noqa: S310  http(s)
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

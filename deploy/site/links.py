@@ -1,6 +1,6 @@
 """Where links of a page lead on the site. Pages are written for a checkout: a link there is a path to another file.
 
-[life](../guardian/tickets.md) in docs/start.md ──▶ guides/tickets.md of the site, relative to the page
+[life](../guardian/tickets/README.md) in docs/start.md ──▶ guides/tickets.md of the site, relative to the page
 [code](../guardian/config.py)                   ──▶ no page: its words stay, the link goes
 [gone](../guardian/none.md)                     ──▶ Broken
 """

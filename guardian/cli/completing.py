@@ -7,7 +7,6 @@ nothing, and says nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 import typer
 
@@ -15,6 +14,7 @@ from guardian.cli import contexts
 from guardian.cli.tls_options import tls_of
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
+from guardian.model.text import escaped
 
 _PATIENCE_S = 1.0
 _MOST = 200
@@ -28,7 +28,7 @@ def clusters(client: GuardianClient) -> Sequence[Offer]:
 
 def tickets(client: GuardianClient) -> Sequence[Offer]:
     """Newest first."""
-    found = islice(client.ticket_pages(page_size=_MOST), _MOST)
+    found = client.ticket_page(size=_MOST).tickets
     return [(each.id, f"{each.kind} of {each.cluster}, {each.state.name}") for each, _ in found]
 
 
@@ -57,7 +57,7 @@ def offering(make: Callable[[GuardianClient], Sequence[Offer]]) -> Callable[[typ
             typed = tuple(str(ctx.params.get(name) or "") for name in ("ca", "certificate", "tls_key"))
             tls = tls_of((typed[0], typed[1], typed[2]), found.context)
             with GuardianClient(found.endpoints, timeout_s=_PATIENCE_S, tls=tls) as client:
-                return [offer for offer in make(client) if offer[0].startswith(incomplete)]
+                return [(name, escaped(help)) for name, help in make(client) if name.startswith(incomplete)]
         except GuardianError:
             return []
 

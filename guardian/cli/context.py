@@ -10,6 +10,7 @@ import typer
 from guardian.cli import completing, contexts
 from guardian.cli.contexts import Chosen, Context
 from guardian.cli.options import Output, OutputOption, YesOption, chosen, confirm
+from guardian.cli.printing import echo
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
 
@@ -35,7 +36,7 @@ def list_(output: OutputOption = Output.TABLE) -> None:
         print_json([{"name": each.name, "current": each.name == found.current} | _shown(each) for each in known])
         return
     if not known:
-        print(f"{contexts.config_file()} names no context. Next: guardian context add NAME --endpoints g1:9750,g2:9750")
+        echo(f"{contexts.config_file()} names no context. Next: guardian context add NAME --endpoints g1:9750,g2:9750")
         return
     print_table(
         ("", "NAME", "ENDPOINTS", "TLS", "WHO", "HTTP", "TIMEOUT", "CLUSTER"),
@@ -64,7 +65,7 @@ def use(name: NameArgument) -> None:
     """
     changed = contexts.load().using(name)
     contexts.save(changed)
-    print(f"Commands talk to {name}: {', '.join(changed.get(name).endpoints)}.")
+    echo(f"Commands talk to {name}: {', '.join(changed.get(name).endpoints)}.")
 
 
 @app.command("add")
@@ -110,9 +111,9 @@ def add(
     changed = found.with_one(context)
     contexts.save(changed.using(name) if current else changed)
     is_current = current or changed.current == name
-    print(f"Context {name} is {'changed' if before else 'added'}{', and is the current one' if is_current else ''}.")
+    echo(f"Context {name} is {'changed' if before else 'added'}{', and is the current one' if is_current else ''}.")
     if not is_current:
-        print(f"Next: guardian context use {name}")
+        echo(f"Next: guardian context use {name}")
 
 
 @app.command("remove")
@@ -125,7 +126,7 @@ def remove(name: NameArgument, yes: YesOption = False) -> None:
     changed = found.without(name)
     confirm(f"Forget context {name} ({', '.join(found.contexts[name].endpoints)})?", yes)
     contexts.save(changed)
-    print(f"Context {name} is forgotten{'; none is current now' if found.current == name else ''}.")
+    echo(f"Context {name} is forgotten{'; none is current now' if found.current == name else ''}.")
 
 
 @app.command("show")
@@ -147,10 +148,10 @@ def show(
         print_json({"name": context.name if context else "", "because": found.why} | shown)
         return
     called = f"context {context.name}" if context else "no context"
-    print(f"{', '.join(found.endpoints)} ({called}, by {found.why})")
+    echo(f"{', '.join(found.endpoints)} ({called}, by {found.why})")
     for field, value in _shown(context).items() if context else ():
         if field != "endpoints":
-            print(f"{field}: {value}")
+            echo(f"{field}: {value}")
 
 
 def _of(name: str) -> Chosen:

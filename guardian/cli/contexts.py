@@ -36,7 +36,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from deploy.local.home import STATE, default_home
+from guardian.cli.local_home import STATE, default_home
 from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.model.settings import refuse_unknown
 from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint

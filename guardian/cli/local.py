@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.printing import echo
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
 
@@ -59,7 +60,7 @@ def down() -> None:
 
     Example: guardian local down
     """
-    print(f"ended {_federation().down()} processes; the data is kept")
+    echo(f"ended {_federation().down()} processes; the data is kept")
 
 
 @app.command("wipe")
@@ -68,7 +69,7 @@ def wipe() -> None:
 
     Example: guardian local wipe
     """
-    print(f"ended {_federation().wipe()} processes and deleted the data")
+    echo(f"ended {_federation().wipe()} processes and deleted the data")
 
 
 @app.command("fleet")
@@ -120,7 +121,7 @@ def _show(found: dict[str, Any]) -> None:
             for node in cluster["brokers"]
         ]
     if not rows:
-        print("Nothing stands here. Next: guardian local up")
+        echo("Nothing stands here. Next: guardian local up")
         return
     print_table(
         ("KIND", "NAME", "ENDPOINT", "PID", "STATE", "WHERE"),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from guardian import tracing
 from guardian.cli.exits import INTERRUPTED, exit_code_of
+from guardian.cli.printing import echo
 from guardian.cli.tree import tree_for
 from guardian.errors import GuardianError
 
@@ -33,7 +34,7 @@ def main() -> None:
         with _traces():
             tree_for(sys.argv[1:])()
     except GuardianError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        echo(f"Error: {error}", err=True)
         sys.exit(exit_code_of(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -14,11 +14,13 @@ import typer
 from guardian.cli import contexts, output
 from guardian.cli.credentials import bearing_of
 from guardian.cli.output import Output
+from guardian.cli.printing import echo
 from guardian.cli.tls_options import tls_of
 from guardian.client import ClientTls, GuardianClient
 from guardian.client.bearing import Bearing
 from guardian.errors import InvalidInput
 from guardian.model.actor import reads_as_agent
+from guardian.model.text import escaped
 from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.units import bytes_text, parse_duration_ms
 
@@ -110,14 +112,14 @@ def chosen(endpoints: str = "") -> contexts.Chosen:
     return contexts.choose(endpoints, _connection.context)
 
 
-def connect(endpoints: str, timeout_s: float = 0.0) -> GuardianClient:
-    """A client of the members given, or found. `timeout_s` is what a command needs at least."""
+def connect(endpoints: str) -> GuardianClient:
+    """A client of the members given, or found."""
     found = chosen(endpoints)
     given_s = parse_duration_ms("--timeout", _connection.timeout) / 1000 if _connection.timeout else None
     asked_s = given_s or (found.context.timeout_s if found.context else None) or _TIMEOUT_S
     return GuardianClient(
         found.endpoints,
-        timeout_s=max(asked_s, timeout_s),
+        timeout_s=asked_s,
         actor=_who(),
         tls=client_tls(endpoints),
         bearing=client_bearing(endpoints),
@@ -162,11 +164,11 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     try:
-        agreed = typer.confirm(question, err=True)
+        agreed = typer.confirm(escaped(question), err=True)
     except typer.Abort:
         if sys.stdin.isatty():
             raise
-        typer.echo(err=True)
+        echo(err=True)
         raise InvalidInput(f"nobody is here to answer {question!r}: give --yes to go on without") from None
     if not agreed:
         raise typer.Abort

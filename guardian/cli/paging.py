@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import dropwhile, islice
 from typing import Annotated, TypeVar
 
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption
+from guardian.cli.printing import echo
 from guardian.cli.shared import made_of
-from guardian.errors import InvalidInput
 
 _ROWS = 100
 _Row = TypeVar("_Row")
@@ -29,31 +27,22 @@ class Page:
     output: Output
     _next: str = field(default="", init=False)
 
-    @property
-    def size(self) -> int:
-        """Return how many rows to ask for: one more than are shown, so that the last line is known; 0 for all."""
-        return self.limit + 1 if self.limit else 0
-
-    def of(self, rows: Iterable[_Row], name_of: Callable[[_Row], str] | None = None) -> list[_Row]:
-        """Return the rows of the page. Without names the next page is a longer one."""
-        found = list(islice(rows, self.size or None))
-        if not self.limit or len(found) <= self.limit:
-            return found
-        shown = found[: self.limit]
-        self._next = f"--after {name_of(shown[-1])}" if name_of else f"--limit {2 * self.limit}"
-        return shown
-
-    def behind(self, rows: Iterable[_Row], name_of: Callable[[_Row], str]) -> Iterable[_Row]:
-        """Return the rows behind the one that --after names. Raises InvalidInput where there is no such row."""
-        rest = dropwhile(lambda row: name_of(row) != self.after, rows) if self.after else rows
-        if self.after and next(iter(rest), None) is None:
-            raise InvalidInput(f"--after is {self.after!r}, which is no row of the list: begin without it")
-        return rest
+    def rows(self, ask: Callable[[str, int], tuple[Sequence[_Row], str]]) -> list[_Row]:
+        """Return the rows of the page, of as many answers as it takes: each is asked for by a token and a number of
+        rows, 0 for any, and comes with the token of the next one, empty for none."""
+        found: list[_Row] = []
+        token = self.after
+        while True:
+            more, token = ask(token, self.limit - len(found) if self.limit else 0)
+            found += more
+            if not token or (self.limit and len(found) >= self.limit):
+                self._next = f"--after {token}" if token else ""
+                return found
 
     def say_more(self) -> None:
         """Say how to see the rows behind the page; on stderr where a program reads the others."""
         if self._next:
-            print(f"There are more: {self._next}", file=sys.stderr if self.output is Output.JSON else sys.stdout)
+            echo(f"There are more: {self._next}", err=self.output is Output.JSON)
 
 
 def paged(command: Callable[..., _Made]) -> Callable[..., _Made]:

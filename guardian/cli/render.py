@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 
 import yaml
@@ -13,7 +12,9 @@ from rich.cells import cell_len, set_cell_size
 
 from guardian.cli.output import Output, is_wide, is_yaml
 from guardian.cli.output_more import More, human_time
+from guardian.cli.printing import echo, echo_json, echo_text
 from guardian.errors import Unavailable
+from guardian.model.text import escaped, is_printable
 
 __all__ = [
     "as_dict", "human_time", "print_json", "print_json_line", "print_table", "require_an_answer", "say",
@@ -36,7 +37,7 @@ def print_table(
         columns, right = (*columns, *more.columns), (*right, *more.right)
         rows = [(*row, *others) for row, others in zip(rows, more.cells(), strict=True)]
     shown = [i for i, name in enumerate(columns) if name not in wide or is_wide()]
-    cells = [tuple(row[i] for i in shown) for row in (columns, *rows)]
+    cells = [tuple(escaped(row[i]) for i in shown) for row in (columns, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     names = cells[0]
     for row in cells:
@@ -44,7 +45,7 @@ def print_table(
             set_cell_size("", width - cell_len(cell)) + cell if name in right else set_cell_size(cell, width)
             for name, cell, width in zip(names, row, widths, strict=True)
         )
-        print("  ".join(padded).rstrip())
+        echo("  ".join(padded).rstrip())
 
 
 def require_an_answer(answers: Sequence[object], endpoints: Sequence[str]) -> None:
@@ -59,9 +60,9 @@ def require_an_answer(answers: Sequence[object], endpoints: Sequence[str]) -> No
 def print_json(value: object) -> None:
     """For programs: as JSON, or as YAML where that was asked for."""
     if is_yaml():
-        yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True)
+        echo_text(_yaml(value))
     else:
-        print(json.dumps(value, indent=2))
+        echo_json(json.dumps(value, indent=2))
 
 
 def say(sentence: str, value: object, output: Output) -> None:
@@ -69,18 +70,33 @@ def say(sentence: str, value: object, output: Output) -> None:
     if output is Output.JSON:
         print_json(value)
     else:
-        print(sentence)
+        echo(sentence)
 
 
 def print_json_line(value: object) -> None:
     """One of many values, which are printed as they come: a line of JSON, or a document of YAML. Flushed."""
     if is_yaml():
-        yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True, explicit_start=True)
-        sys.stdout.flush()
+        echo_text(_yaml(value, is_one_of_many=True))
     else:
-        print(json.dumps(value, ensure_ascii=False), flush=True)
+        echo_json(json.dumps(value, ensure_ascii=False))
+
+
+def _yaml(value: object, *, is_one_of_many: bool = False) -> str:
+    """Return the value in YAML. Its own escapes stand for unsafe characters, and then for all that are not ASCII."""
+    shown = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, explicit_start=is_one_of_many)
+    if is_printable(shown, keep="\n"):
+        return shown
+    return yaml.safe_dump(value, sort_keys=False, explicit_start=is_one_of_many)
 
 
 def as_dict(message: Message) -> dict[str, object]:
     """The JSON form of a protobuf message, with the proto's field names and without hidden defaults."""
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def no_samples(what: str, from_ms: int, to_ms: int) -> str:
+    """Return what is said where the lake has nothing."""
+    return (
+        f"no samples of {what} between {human_time(from_ms)} and {human_time(to_ms)}: is the reporter registered? see "
+        "`guardian collection`"
+    )

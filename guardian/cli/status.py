@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table, require_an_answer
 from guardian.errors import GuardianError
 from protos.guardian.v1.federation_pb2 import Member
@@ -33,7 +32,7 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
     )
     for member in (member for _, member in seen if member):
         for sentence in member.cautions:
-            print(f"Caution, {member.name}: {sentence}", file=sys.stderr)
+            echo(f"Caution, {member.name}: {sentence}", err=True)
     require_an_answer([member for _, member in seen if member], [endpoint for endpoint, _ in seen])
 
 

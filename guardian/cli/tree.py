@@ -14,55 +14,58 @@ import typer
 
 from guardian import __version__
 from guardian.cli.everywhere import everywhere
+from guardian.cli.printing import echo
 
-# In the order of `guardian --help`: where below guardian.cli each command or group is.
+# In the order of `guardian --help`: where below guardian each command or group is.
 _PARTS: dict[str, str] = {
-    "server": "server:server",
-    "status": "status:status",
-    "collection": "collection:collection",
-    "findings": "findings:findings",
-    "durability": "durability:durability",
-    "links": "links:links",
-    "events": "events:events",
-    "analyze": "analyze:analyze",
-    "forecast": "forecast:forecast",
-    "login": "login:login",
-    "logout": "login:logout",
-    "support-bundle": "support_bundle:support_bundle",
-    "version": "tree:version",
-    "disk": "disk:app",
-    "group": "group:app",
-    "cluster": "cluster:app",
-    "broker": "broker:app",
-    "machine": "federation:machines",
-    "tenant": "federation:tenants",
-    "topic": "federation:topics",
-    "idc-policy": "federation:idc_policies",
-    "exclusion": "cordons:exclusions",
-    "audit": "audit_export:audit",
-    "token": "token:app",
-    "raft": "raft:app",
-    "tiering": "tiering:app",
-    "plan": "plan.commands:app",
-    "what-if": "whatif:app",
-    "ticket": "ticket:app",
-    "acl": "acl:app",
-    "healing": "healing:app",
-    "certs": "certs:app",
-    "apply": "apply:app",
-    "import": "interchange:imports",
-    "export": "interchange:exports",
-    "local": "local:app",
-    "context": "context:app",
-    "config": "config:app",
-    "docs": "docs:app",
+    "server": "member.commands.server:server",
+    "status": "cli.status:status",
+    "collection": "collection.commands:collection",
+    "findings": "health.commands.findings:findings",
+    "durability": "health.commands.durability:durability",
+    "links": "links.commands:links",
+    "events": "events.commands:events",
+    "analyze": "planning.commands.analyze:analyze",
+    "forecast": "planning.commands.forecast:forecast",
+    "login": "security.commands.login:login",
+    "logout": "security.commands.login:logout",
+    "whoami": "security.commands.whoami:whoami",
+    "roles": "security.commands.roles:roles",
+    "support-bundle": "member.commands.support_bundle:support_bundle",
+    "version": "cli.tree:version",
+    "disk": "health.commands.disk:app",
+    "group": "health.commands.group:app",
+    "cluster": "federation.commands.cluster:app",
+    "broker": "federation.commands.broker:app",
+    "machine": "federation.commands.federation:machines",
+    "tenant": "federation.commands.federation:tenants",
+    "topic": "federation.commands.federation:topics",
+    "idc-policy": "federation.commands.federation:idc_policies",
+    "exclusion": "cordons.commands:exclusions",
+    "audit": "security.commands.audit_export:audit",
+    "token": "security.commands.token:app",
+    "raft": "replication.commands.raft:app",
+    "tiering": "tiering.commands.tiering:app",
+    "plan": "planning.commands.plan.commands:app",
+    "what-if": "planning.commands.whatif:app",
+    "ticket": "tickets.commands.ticket:app",
+    "acl": "tickets.commands.acl:app",
+    "healing": "healing.commands:app",
+    "certs": "security.commands.certs:app",
+    "apply": "federation.commands.apply:app",
+    "import": "federation.commands.interchange:imports",
+    "export": "federation.commands.interchange:exports",
+    "local": "cli.local:app",
+    "context": "cli.context:app",
+    "config": "member.commands.config:app",
+    "docs": "member.commands.docs:app",
 }
 _WITH_REQUESTS = ("acl", "broker", "topic")  # nouns under which tickets of requests are asked for
 
 
 def version() -> None:
     """Print the version."""
-    print(__version__)
+    echo(__version__)
 
 
 def tree_for(arguments: Sequence[str]) -> typer.Typer:
@@ -93,11 +96,11 @@ def _root() -> None:
 @functools.cache
 def _part(name: str) -> typer.Typer:
     module, attribute = _PARTS[name].split(":")
-    found = getattr(import_module(f"guardian.cli.{module}"), attribute)
+    found = getattr(import_module(f"guardian.{module}"), attribute)
     part = typer.Typer()
     if isinstance(found, typer.Typer):
         if name in _WITH_REQUESTS:
-            for verb, command in import_module("guardian.cli.requests").request_commands(name):
+            for verb, command in import_module("guardian.tickets.commands.requests").request_commands(name):
                 found.command(verb)(command)
         part.add_typer(found, name=name)
     else:

@@ -20,6 +20,7 @@ import typer
 
 from guardian.cli.shared import options_of, signed
 from guardian.errors import ClusterUnavailable, Overloaded, Unavailable
+from guardian.model.text import escaped
 from guardian.model.units import parse_duration_ms
 
 WatchOption = Annotated[
@@ -80,5 +81,5 @@ def _answer(show: Callable[[], None]) -> tuple[str, bool]:
     except typer.Exit:
         pass
     except _PASSING as error:
-        return f"{error}\n", False
+        return f"{escaped(str(error))}\n", False
     return written.getvalue(), True

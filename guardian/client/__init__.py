@@ -5,7 +5,8 @@ members in turn; both go on elsewhere when a member dies, hangs or has no leader
 `guardian.errors`: Unavailable says that nothing was changed, OutcomeUnknown that something may have been.
 
     calls.py          one call through all of this; members.py, sessions.py, errors.py: its decisions; stubs.py: gRPC
-    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py    what can be called
+    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py    what can be called,
+    identities.py    and who asks
     append_stream.py  a pipeline of segment events
 """
 
@@ -27,18 +28,27 @@ from guardian.client.credentials import ClientTls
 from guardian.client.errors import from_rpc
 from guardian.client.events import EventCalls
 from guardian.client.federation import FederationCalls
+from guardian.client.identities import IdentityCalls
 from guardian.client.insight import InsightCalls
 from guardian.client.placement import PlacementCalls
 from guardian.client.protection import ProtectionCalls
 from guardian.client.raft import RaftCalls, SavedSnapshot
 from guardian.client.stubs import MAX_MESSAGE_BYTES
-from guardian.client.tickets import TicketCalls
+from guardian.client.tickets import TicketCalls, TicketPage
 from guardian.client.tiering import TieringCalls
 from guardian.errors import InvalidInput
 from guardian.model.topology import require_endpoint
 from protos.guardian.v1 import federation_pb2
 
-__all__ = ["MAX_MESSAGE_BYTES", "ClientTls", "GuardianClient", "SavedSnapshot", "SegmentEventStream", "Staleness"]
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "ClientTls",
+    "GuardianClient",
+    "SavedSnapshot",
+    "SegmentEventStream",
+    "Staleness",
+    "TicketPage",
+]
 
 
 class GuardianClient(
@@ -51,6 +61,7 @@ class GuardianClient(
     PlacementCalls,
     ProtectionCalls,
     EventCalls,
+    IdentityCalls,
 ):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
     included; `actor` is named in the audit where a call does not name somebody itself; `tls` is how members are spoken

@@ -28,7 +28,7 @@ from guardian.client.members import Members
 from guardian.client.sessions import SessionNumbers
 from guardian.client.stubs import Stubs
 from guardian.errors import GuardianError, OutcomeUnknown, Overloaded, SessionExpired, Unavailable
-from guardian.wire import metadata
+from guardian.model.wire import metadata
 from protos.guardian.v1 import raft_pb2, sessions_pb2
 
 # A member that hangs may use up this much of a call's time before another one is asked.
@@ -68,10 +68,13 @@ class Staleness:
 
 @dataclass(slots=True)
 class Attempts:
-    """Of one call. `maybe_made`: one of them may have changed something, though no answer came."""
+    """Count the attempts of one call, which may take `timeout_s`. `maybe_made`: one of them may have changed something,
+    though no answer came. `waits`: whoever has too much to do is asked again later."""
 
     deadline: float
+    timeout_s: float
     is_change: bool
+    waits: bool = True
     maybe_made: bool = False
     pause_s: float = field(default=_FIRST_PAUSE_S)
 
@@ -160,6 +163,19 @@ class Calls:
 
         return self._until_answered(attempt, self._for_change, patience, self.attempts(is_change=True))
 
+    def rehearse(self, rpc: Rpc[_Request, _Reply], request: _Request, at_least_s: float = 0.0) -> _Reply:
+        """Asks what a change would do, the leader first, which gets `at_least_s` seconds for it.
+
+        Raises Unavailable when nobody answers in time, and Overloaded at once: who waits in a line is not first.
+        """
+
+        def attempt(stubs: Stubs, timeout_s: float) -> _Reply:
+            return rpc(stubs)(request, timeout=timeout_s, metadata=self._actor_header())
+
+        timeout_s = max(self.timeout_s, at_least_s / SLOW)
+        attempts = Attempts(time.monotonic() + timeout_s, timeout_s, is_change=False, waits=False)
+        return self._until_answered(attempt, self._for_change, SLOW, attempts)
+
     def change_once(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
         """Sends a change that is carried out exactly once, however many attempts it takes.
 
@@ -242,7 +258,7 @@ class Calls:
 
     def attempts(self, *, is_change: bool) -> Attempts:
         """Of a call that begins now."""
-        return Attempts(time.monotonic() + self.timeout_s, is_change)
+        return Attempts(time.monotonic() + self.timeout_s, self.timeout_s, is_change)
 
     def _actor_header(self) -> _Headers:
         return ((metadata.ACTOR, self._actor),) if self._actor else ()
@@ -278,11 +294,11 @@ class Calls:
                 if left <= 0:
                     break
                 try:
-                    result = attempt(self.at(endpoint), min(left, self.timeout_s * patience))
+                    result = attempt(self.at(endpoint), min(left, attempts.timeout_s * patience))
                 except grpc.RpcError as error:
                     failure = from_rpc(error)
                     attempts.maybe_made |= attempts.is_change and isinstance(failure, OutcomeUnknown)
-                    if not is_worth_another_member(failure):
+                    if not is_worth_another_member(failure) or (isinstance(failure, Overloaded) and not attempts.waits):
                         raise failure from None
                     if isinstance(failure, Overloaded):
                         break
@@ -314,13 +330,13 @@ class Calls:
             asked = ", ".join(self._members.endpoints)
         if attempts.maybe_made:
             return OutcomeUnknown(
-                f"no Guardian member answered at {asked} within {self.timeout_s:g} s ({failure}); a change may or may "
-                "not have been made: look, before you ask for it again"
+                f"no Guardian member answered at {asked} within {attempts.timeout_s:g} s ({failure}); a change may or "
+                "may not have been made: look, before you ask for it again"
             )
         if isinstance(failure, Overloaded):
             return failure
         return Unavailable(
-            f"no Guardian member answered at {asked} within {self.timeout_s:g} s "
+            f"no Guardian member answered at {asked} within {attempts.timeout_s:g} s "
             f"({failure}): check the endpoints, and that `guardian server` runs there"
         )
 
@@ -375,7 +391,9 @@ class Calls:
         def attempt(stubs: Stubs, timeout_s: float) -> sessions_pb2.OpenSessionReply:
             return stubs.sessions.OpenSession(request, timeout=timeout_s)
 
-        return self._until_answered(attempt, self._for_change, QUICK, Attempts(deadline, is_change=False))
+        return self._until_answered(
+            attempt, self._for_change, QUICK, Attempts(deadline, self.timeout_s, is_change=False)
+        )
 
     def _forget_session(self, session: SessionNumbers) -> None:
         with self._opening:

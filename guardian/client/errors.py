@@ -5,8 +5,8 @@ from __future__ import annotations
 import grpc
 
 from guardian.errors import GuardianError, InvalidInput, OutcomeUnknown, Overloaded, Unavailable
-from guardian.wire import metadata
-from guardian.wire.status import kind_of
+from guardian.model.wire import metadata
+from guardian.model.wire.status import kind_of
 
 _BY_NUMBER = {int(code.value[0]): code for code in grpc.StatusCode}
 # What the library says when it could not even open a connection, so that nothing was sent.

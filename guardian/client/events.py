@@ -13,7 +13,7 @@ from guardian.client.errors import from_rpc, is_worth_another_member
 from guardian.client.stubs import Stubs
 from guardian.errors import GuardianError
 from guardian.model.event import Event, EventKind
-from guardian.wire.events import event_from_proto
+from guardian.model.wire.events import event_from_proto
 from protos.guardian.v1 import events_pb2
 
 _PAUSE_S = 0.5

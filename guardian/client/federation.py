@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from guardian.client.calls import SLOW, Calls
 from guardian.model.collection import CollectionAssignment
 from guardian.model.topology import BrokerState, Cluster
-from guardian.wire.collection import assignment_from_proto
-from guardian.wire.federation import broker_state_to_proto, cluster_from_proto, cluster_to_proto
+from guardian.model.wire.collection import assignment_from_proto
+from guardian.model.wire.federation import broker_state_to_proto, cluster_from_proto, cluster_to_proto
 from protos.guardian.v1 import federation_pb2
 
 
@@ -25,11 +25,13 @@ class FederationCalls:
         labels: Mapping[int, str] | None = None,
         states: Mapping[int, BrokerState] | None = None,
         expected: Cluster | None = None,
+        sets: Mapping[int, str] | None = None,
     ) -> Cluster:
         """Registers a cluster, or replaces all of its entry but labels and states, and returns it completed by Kafka.
 
         `idc_of_rack` gives the data centre of brokers whose own is not given; `labels` and `states`, by broker id,
-        replace those that were registered before, which stay otherwise. Where `expected` is given and the entry is
+        replace those that were registered before, which stay otherwise. `sets` are labels too, of which those of
+        brokers that the cluster does not have are left out. Where `expected` is given and the entry is
         another by now, nothing changes. Raises InvalidInput, ClusterUnavailable or Conflict.
         """
         request = federation_pb2.RegisterClusterRequest(
@@ -38,6 +40,7 @@ class FederationCalls:
             label_of_broker=labels,
             state_of_broker={broker: broker_state_to_proto(state) for broker, state in (states or {}).items()},
             expected=cluster_to_proto(expected) if expected is not None else None,
+            set_of_broker=sets,
         )
         reply = self._calls.change(lambda stubs: stubs.federation.RegisterCluster, request, SLOW)
         return cluster_from_proto(reply.cluster)
@@ -54,9 +57,15 @@ class FederationCalls:
         return cluster_from_proto(reply.cluster)
 
     def list_clusters(self) -> tuple[Cluster, ...]:
+        """Return every registered cluster, by name, page by page."""
         request = federation_pb2.ListClustersRequest()
-        reply = self._calls.read(lambda stubs: stubs.federation.ListClusters, request)
-        return tuple(cluster_from_proto(cluster) for cluster in reply.clusters)
+        found: list[Cluster] = []
+        while True:
+            reply = self._calls.read(lambda stubs: stubs.federation.ListClusters, request)
+            found += map(cluster_from_proto, reply.clusters)
+            if not reply.next_page_token:
+                return tuple(found)
+            request.page_token = reply.next_page_token
 
     def change_federation(self, changes: Sequence[federation_pb2.FederationChange], dry_run: bool = False) -> list[int]:
         """Puts and drops entries, all of them or none, exactly once; returns each one's revision (0 for a drop).
@@ -73,13 +82,23 @@ class FederationCalls:
         self, table: federation_pb2.FederationTable, cluster: str = "", name: str = ""
     ) -> Iterator[federation_pb2.FederationEntry]:
         """A table's entries, by key: of one cluster, of one name, or all. Each page is of its own moment."""
-        request = federation_pb2.ListFederationRequest(table=table, cluster=cluster, name=name)
+        token = ""
         while True:
-            page = self._calls.read(lambda stubs: stubs.federation.ListFederation, request)
-            yield from page.entries
-            if not page.next_page_token:
+            entries, token = self.federation_page(table, cluster, name, token)
+            yield from entries
+            if not token:
                 return
-            request.page_token = page.next_page_token
+
+    def federation_page(
+        self, table: federation_pb2.FederationTable, cluster: str = "", name: str = "", token: str = "", size: int = 0
+    ) -> tuple[Sequence[federation_pb2.FederationEntry], str]:
+        """Return up to so many entries (0: as many as the server likes) from the token of the page before on, and the
+        token of the next one; empty: there is none. Raises InvalidInput for what is no token."""
+        request = federation_pb2.ListFederationRequest(
+            table=table, cluster=cluster, name=name, page_token=token, page_size=size
+        )
+        page = self._calls.read(lambda stubs: stubs.federation.ListFederation, request)
+        return page.entries, page.next_page_token
 
     def broker_metrics(self, cluster: str, broker: int) -> federation_pb2.BrokerMetrics:
         """All numbers that the broker has now. Raises NotFound or ClusterUnavailable."""
@@ -93,10 +112,19 @@ class FederationCalls:
 
     def audit(self, from_ms: int = 0, until_ms: int = 0, actor: str = "") -> Iterator[federation_pb2.AuditRecord]:
         """Who changed what, newest first. Times are ms since the epoch; `until_ms` is exclusive, 0: now."""
-        request = federation_pb2.ListAuditRequest(from_ms=from_ms, until_ms=until_ms, actor=actor)
+        token = ""
         while True:
-            page = self._calls.read(lambda stubs: stubs.federation.ListAudit, request)
-            yield from page.records
-            if not page.next_page_token:
+            records, token = self.audit_page(from_ms, until_ms, actor, token)
+            yield from records
+            if not token:
                 return
-            request.page_token = page.next_page_token
+
+    def audit_page(
+        self, from_ms: int = 0, until_ms: int = 0, actor: str = "", token: str = "", size: int = 0
+    ) -> tuple[Sequence[federation_pb2.AuditRecord], str]:
+        """Return a page of `audit`, as `federation_page` does: of one actor's it may be short and not the last."""
+        request = federation_pb2.ListAuditRequest(
+            from_ms=from_ms, until_ms=until_ms, actor=actor, page_token=token, page_size=size
+        )
+        page = self._calls.read(lambda stubs: stubs.federation.ListAudit, request)
+        return page.records, page.next_page_token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guardian.client.calls import Calls
 from guardian.model.cordon import Cordon
-from guardian.wire.cordons import cordon_from_proto
+from guardian.model.wire.cordons import cordon_from_proto
 from protos.guardian.v1 import placement_pb2
 
 
@@ -16,8 +16,13 @@ class PlacementCalls:
     def cordons(self, cluster: str = "") -> tuple[Cordon, ...]:
         """Of a cluster, or of all; without the partitions that the brokers held."""
         request = placement_pb2.ListCordonsRequest(cluster=cluster)
-        reply = self._calls.read(lambda stubs: stubs.placement.ListCordons, request)
-        return tuple(cordon_from_proto(cordon) for cordon in reply.cordons)
+        found: list[Cordon] = []
+        while True:
+            reply = self._calls.read(lambda stubs: stubs.placement.ListCordons, request)
+            found += map(cordon_from_proto, reply.cordons)
+            if not reply.next_page_token:
+                return tuple(found)
+            request.page_token = reply.next_page_token
 
     def placement_rules(self, cluster_id: str, known_version: str = "") -> placement_pb2.PlacementRules:
         """What controllers are told; raises NotFound for a cluster.id that is not registered."""

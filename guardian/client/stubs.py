@@ -11,6 +11,7 @@ from protos.guardian.v1 import (
     activity_pb2_grpc,
     events_pb2_grpc,
     federation_pb2_grpc,
+    identities_pb2_grpc,
     insight_pb2_grpc,
     placement_pb2_grpc,
     protection_pb2_grpc,
@@ -47,6 +48,7 @@ class Stubs:
         self.raft = raft_pb2_grpc.RaftStub(self._channel)
         self.insight = insight_pb2_grpc.InsightStub(self._channel)
         self.sessions = sessions_pb2_grpc.SessionsStub(self._channel)
+        self.identities = identities_pb2_grpc.IdentitiesStub(self._channel)
         self.activity = activity_pb2_grpc.ActivityStub(self._channel)
         self.placement = placement_pb2_grpc.PlacementStub(self._channel)
         self.protection = protection_pb2_grpc.ProtectionStub(self._channel)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypedDict, Unpack, cast
 
 import grpc
 
 from guardian.client.calls import QUICK, SLOW, Calls
 from guardian.client.errors import from_rpc, is_worth_another_member
-from guardian.model.approval import ApprovalPolicy
-from guardian.model.execution import Execution
+from guardian.errors import Conflict
+from guardian.model.execution import Execution, ExecutionTask
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
-from guardian.model.preview import Preview
-from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
-from guardian.wire.approvals import approvals_from_proto
-from guardian.wire.operations import ask_to_proto
-from guardian.wire.plans import plan_from_proto, plan_to_proto
-from guardian.wire.previews import preview_from_proto, progress_from_proto
-from guardian.wire.tickets import execution_from_proto, ticket_from_proto
+from guardian.model.tickets.approval import ApprovalPolicy
+from guardian.model.tickets.explanation import ApprovalExplanation
+from guardian.model.tickets.preview import Preview
+from guardian.model.tickets.progress import Progress
+from guardian.model.wire.approvals import approvals_from_proto, explanation_from_proto
+from guardian.model.wire.operations import ask_to_proto
+from guardian.model.wire.plans import plan_from_proto, plan_to_proto
+from guardian.model.wire.previews import preview_from_proto, progress_from_proto
+from guardian.model.wire.tickets import execution_from_proto, ticket_from_proto, ticket_state_from_proto
 from protos.guardian.v1 import tickets_pb2, tickets_pb2_grpc
+
+_LOOKS = 1000  # messages in which one ticket is read; each has megabytes
 
 
 class TicketOptions(TypedDict, total=False):
@@ -33,6 +38,16 @@ class TicketOptions(TypedDict, total=False):
     reason: str
     dry_run: bool
     expires_in_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TicketPage:
+    """Tickets, and how far those are that the executor drives; the token for the next page, empty: there is none; where
+    it was asked for how many there are in all, by cluster and state."""
+
+    tickets: tuple[tuple[Ticket, Progress | None], ...]
+    next_token: str = ""
+    counts: Mapping[tuple[str, TicketState], int] = field(default_factory=dict)
 
 
 class TicketCalls:
@@ -75,12 +90,20 @@ class TicketCalls:
         return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan)
 
     def ask_for(
-        self, cluster: str, ask: Ask, *, author: str, idempotency_key: str = "", **others: Unpack[TicketOptions]
+        self,
+        cluster: str,
+        ask: Ask,
+        *,
+        author: str,
+        idempotency_key: str = "",
+        plan_s: float = 0.0,
+        **others: Unpack[TicketOptions],
     ) -> tuple[Ticket, Plan | None]:
         """Makes a ticket that asks for brokers to be removed, restarted, ...; arguments as those of `create_ticket`.
 
         With `dry_run` nothing is stored, and the plan says what the ticket would do: moves, and sentences in its notes;
-        raises InvalidInput where it would be refused. That takes as long as a plan does: many seconds.
+        raises InvalidInput where it would be refused, and Overloaded at once where too many plans wait. That takes as
+        long as a plan does: many seconds, of which a member gets `plan_s` at least, whatever the client's time-out.
         """
         request = tickets_pb2.CreateTicketRequest(
             plan=tickets_pb2.Plan(cluster=cluster),
@@ -89,7 +112,11 @@ class TicketCalls:
             idempotency_key=idempotency_key or uuid.uuid4().hex,
             **others,
         )
-        reply = self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
+        reply = (
+            self._calls.rehearse(lambda stubs: stubs.tickets.CreateTicket, request, plan_s)
+            if request.dry_run
+            else self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
+        )
         return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan) if reply.HasField("plan") else None
 
     def amend(self, ticket: Ticket, ask: Ask, actor: str, reason: str = "") -> Ticket:
@@ -181,42 +208,71 @@ class TicketCalls:
         request = tickets_pb2.GetApprovalsRequest()
         return approvals_from_proto(self._calls.read(lambda stubs: stubs.tickets.GetApprovals, request))
 
+    def explain_approval(self, ticket_id: str, actor: str) -> ApprovalExplanation:
+        """Return which rules are about the ticket, what is given, and why the actor may approve it now, or may not.
+
+        With [security] the actor is the name that is proven. Raises NotFound.
+        """
+        request = tickets_pb2.ExplainApprovalRequest(ticket_id=ticket_id, actor=actor)
+        return explanation_from_proto(self._calls.read(lambda stubs: stubs.tickets.ExplainApproval, request))
+
     def ticket(self, ticket_id: str) -> tuple[Ticket, Execution | None]:
-        request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
-        return _detail(self._calls.read(lambda stubs: stubs.tickets.GetTicket, request))
+        """Return a ticket and its execution with all tasks, page by page. Raises NotFound, and Conflict where it
+        changes faster than its pages are read."""
+        return self._look(ticket_id)[1]
 
-    def tickets(self, cluster: str = "") -> tuple[Ticket, ...]:
-        """Newest first."""
-        return tuple(ticket for ticket, _ in self.ticket_pages(cluster))
+    def tickets(self, cluster: str = "", states: Collection[TicketState] = (), kind: str = "") -> tuple[Ticket, ...]:
+        """Return all of a cluster, states and a kind, newest first, page by page: of as many as there are."""
+        return tuple(ticket for ticket, _ in self.walk_tickets(cluster, states, kind))
 
-    def tickets_with_progress(self, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
-        """Newest first; how far those are that the executor drives."""
-        return tuple(self.ticket_pages(cluster))
+    def parts_of(self, ticket: Ticket) -> tuple[tuple[Ticket, Progress | None], ...]:
+        """The tickets of its sequence, in the order in which they run, and how far those are that the executor drives;
+        none for a ticket that stands alone."""
+        if ticket.part is None:
+            return ()
+        request = tickets_pb2.ListTicketsRequest(cluster=ticket.cluster, sequence=ticket.part.first)
+        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
+        known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
+        return tuple((ticket_from_proto(each), known.get(each.id)) for each in reply.tickets)
 
-    def ticket_pages(
+    def walk_tickets(
+        self, cluster: str = "", states: Collection[TicketState] = (), kind: str = ""
+    ) -> Iterator[tuple[Ticket, Progress | None]]:
+        """Yield tickets, newest first, and how far those are that the executor drives; a page is asked for when the one
+        before was taken."""
+        token = ""
+        while True:
+            page = self.ticket_page(cluster, states, kind, token)
+            yield from page.tickets
+            token = page.next_token
+            if not token:
+                return
+
+    def ticket_page(
         self,
         cluster: str = "",
-        states: Sequence[TicketState] = (),
+        states: Collection[TicketState] = (),
         kind: str = "",
-        after: str = "",
-        page_size: int = 0,
-    ) -> Iterator[tuple[Ticket, Progress | None]]:
-        """Yield tickets, newest first, behind that of an id; asks for so many at once, 0 for all. Raises NotFound
-        for that id."""
+        token: str = "",
+        size: int = 0,
+        *,
+        with_counts: bool = False,
+    ) -> TicketPage:
+        """Return up to so many tickets (0: as many as the server likes), newest first, behind the page before, by its
+        token. Raises InvalidInput for what is no token."""
         request = tickets_pb2.ListTicketsRequest(
             cluster=cluster,
             states=[cast(tickets_pb2.TicketState, state.value) for state in states],
             kind=kind,
-            page_size=page_size,
-            page_token=after,
+            page_size=size,
+            page_token=token,
+            with_counts=with_counts,
         )
-        while True:
-            reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
-            known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
-            yield from ((ticket_from_proto(ticket), known.get(ticket.id)) for ticket in reply.tickets)
-            if not reply.next_page_token:
-                return
-            request.page_token = reply.next_page_token
+        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
+        known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
+        rows = tuple((ticket_from_proto(ticket), known.get(ticket.id)) for ticket in reply.tickets)
+        counts = {(each.cluster, ticket_state_from_proto(each.state)): each.tickets for each in reply.counts}
+        return TicketPage(rows, reply.next_page_token, counts)
 
     def watch(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
         """The ticket now and after every change, until it is over; goes on at another member when one dies or hangs.
@@ -235,16 +291,30 @@ class TicketCalls:
         """For ever, and the same more than once. A member that hangs ends no stream, so each has a deadline."""
         request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
         while True:
-            endpoint, detail = self._calls.read_somewhere(lambda stubs: stubs.tickets.GetTicket, request)
-            yield _detail(detail)
+            endpoint, found = self._look(ticket_id)
+            yield found
             stream = self._calls.at(endpoint).tickets.WatchTicket(request, timeout=self._calls.timeout_s)
+            told = _Told()
             try:
-                yield from map(_detail, stream)
+                yield from (detail for detail in map(told.hear, stream) if detail is not None)
             except grpc.RpcError as error:
                 failure = from_rpc(error)
                 if not is_worth_another_member(failure):
                     raise failure from None
                 self._calls.failed(endpoint)
+
+    def _look(self, ticket_id: str) -> tuple[str, tuple[Ticket, Execution | None]]:
+        """The ticket as it is, with all tasks, and the member that told it. Raises NotFound, Conflict."""
+        request, told, revision = tickets_pb2.GetTicketRequest(ticket_id=ticket_id), _Told(), 0
+        for _ in range(_LOOKS):
+            endpoint, page = self._calls.read_somewhere(lambda stubs: stubs.tickets.GetTicket, request)
+            if page.detail.execution.revision != revision:  # it was saved anew since the page before, and begins anew
+                told, revision = _Told(), page.detail.execution.revision
+            found = told.hear(page)
+            if found is not None:
+                return endpoint, found
+            request.page_token = page.next_page_token
+        raise Conflict(f"ticket {ticket_id} changes faster than its {_LOOKS} pages are read: try again")
 
     def _act(
         self,
@@ -264,6 +334,19 @@ class TicketCalls:
         return ticket_from_proto(self._calls.change(lambda stubs: rpc(stubs.tickets), request, patience))
 
 
-def _detail(message: tickets_pb2.TicketDetail) -> tuple[Ticket, Execution | None]:
-    execution = execution_from_proto(message.execution) if message.HasField("execution") else None
-    return ticket_from_proto(message.ticket), execution
+class _Told:
+    """Join what a member tells of a ticket, in several messages where it is large; then of its tasks those that
+    change."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, ExecutionTask] = {}
+
+    def hear(self, page: tickets_pb2.TicketDetailPage) -> tuple[Ticket, Execution | None] | None:
+        """Return the ticket and its execution with all tasks, by their numbers; None: the rest of it comes behind."""
+        execution = execution_from_proto(page.detail.execution) if page.detail.HasField("execution") else None
+        self._tasks |= {task.number: task for task in (execution.tasks if execution is not None else ())}
+        if page.next_page_token:
+            return None
+        if execution is not None:
+            execution = replace(execution, tasks=tuple(task for _, task in sorted(self._tasks.items())))
+        return ticket_from_proto(page.detail.ticket), execution

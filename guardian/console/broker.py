@@ -16,8 +16,8 @@ from guardian.console.lines import STATES, VERDICTS
 from guardian.console.rendering import url
 from guardian.console.sections import get
 from guardian.console.views import Crumb, ReadingPages
-from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
+from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ClusterSeen
 from protos.guardian.v1 import insight_pb2
 from protos.guardian.v1 import protection_pb2 as pb

@@ -26,9 +26,9 @@ from guardian.console.looking import HOUR_MS
 from guardian.console.paging import List, page_of
 from guardian.console.sections import get
 from guardian.console.views import ReadingPages
-from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import InvalidInput
 from guardian.model.topology import BrokerState, Cluster
+from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ClusterSeen
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -49,7 +49,7 @@ class ClusterPages(ReadingPages):
     def overview(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "overview")
         report = view.part(self._looks.findings, name)
-        tickets = view.part(self._looks.tickets, name) or ()
+        tickets = view.part(self._looks.open_tickets, name) or ()
         seen = view.if_any(self._looks.seen, name)  # its part of the page says why not
         findings = [each for each in report.findings if each.cluster == name] if report else []
         return view.shown(
@@ -57,7 +57,7 @@ class ClusterPages(ReadingPages):
             name,
             findings=findings,
             health=health_of(name, findings, report.looks if report else ()),
-            open_tickets=[each for each in tickets if not each[0].state.is_over],
+            open_tickets=tickets,
             **_at_a_glance(view.cluster, seen),
         )
 

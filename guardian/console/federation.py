@@ -12,8 +12,8 @@ from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
 from guardian.console.views import ReadingPages, View
-from guardian.core.routing import VIEW
 from guardian.model.topology import Cluster
+from guardian.security.rules.routing import VIEW
 
 _MOST_HITS = 20
 _LONGEST_SEARCH = 200
@@ -48,7 +48,7 @@ class FederationPages(ReadingPages):
         clusters = self._looks.clusters(request)
         report = view.part(self._looks.findings)
         healing = view.part(self._looks.healing)
-        tickets = view.part(self._looks.tickets) or ()
+        tickets = view.part(self._looks.open_tickets) or ()
         lines = cluster_lines(clusters, report, healing, [ticket for ticket, _ in tickets])
         worst_first = "-health" if any(line.findings for line in lines) else "name"
         shown = {each.name for each in clusters}
@@ -89,8 +89,7 @@ class FederationPages(ReadingPages):
         found = [hit for cluster in clusters for hit in _of_cluster(cluster, wanted)]
         found += [
             Hit("ticket", f"{ticket.id}, {ticket.kind} of {ticket.cluster}", url("tickets", ticket.id))
-            for ticket, _ in view.part(self._looks.tickets) or ()
-            if ticket.id.casefold().startswith(text)
+            for ticket in view.part(self._looks.tickets_like, text) or ()
         ]
         found += [
             Hit("tenant", tenant.name, url("tenants", tenant.name))

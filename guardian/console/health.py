@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from guardian.model.finding import FindingKind
+from guardian.health.model.finding import FindingKind
 from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState, Cluster
 from guardian.web.observed import BrokerSeen, ClusterSeen, Series

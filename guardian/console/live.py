@@ -13,6 +13,7 @@ import asyncio
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ class _Page:
 class Feed:
     """Watches one thing as long as a page is open, and a little longer."""
 
-    def __init__(self, name: str, upstream: Upstream, pause_s: float) -> None:
+    def __init__(self, name: str, upstream: Upstream, pause_s: float, person: str = "") -> None:
+        self.person = person
         self._name = name
         self._upstream = upstream
         self._pause_s = pause_s
@@ -100,6 +102,13 @@ class Feed:
             if page in self._pages:
                 self._pages.remove(page)
             self._left_at = time.monotonic()
+
+    def end_newest_page(self) -> None:
+        """End the stream of the page that came last, if there is one; its browser asks again."""
+        with self._lock:
+            page = self._pages.pop() if self._pages else None
+        if page is not None:
+            self._wake(page, None)
 
     def close(self) -> None:
         """The streams of all pages end, and the thread after its present look."""
@@ -165,11 +174,15 @@ class Feed:
 
 
 class LiveFeeds:
-    """All feeds of a member's console. Thread-safe."""
+    """All feeds of a member's console, shared out among persons: each has so many pages at most, and where all are
+    taken one who has few gets a page of who has most. Thread-safe."""
 
-    def __init__(self, pause_s: float = LEAST_PAUSE_S, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(
+        self, pause_s: float = LEAST_PAUSE_S, heartbeat_s: float = HEARTBEAT_S, pages_per_person: int = _MOST_PAGES
+    ) -> None:
         self._pause_s = pause_s
         self._heartbeat_s = heartbeat_s
+        self._pages_per_person = pages_per_person
         self._lock = threading.Lock()
         self._feeds: dict[str, Feed] = {}
         self._closed = False
@@ -180,29 +193,41 @@ class LiveFeeds:
         with self._lock:
             return sum(not feed.is_over for feed in self._feeds.values())
 
-    def require_room(self) -> None:
-        """Raises Overloaded when too many pages are open: before an answer begins, which could not say it any more."""
+    def require_room(self, person: str = "") -> None:
+        """Raises Overloaded when too many pages are open, of this person or of all: before an answer begins, which
+        could not say it any more."""
         with self._lock:
             if self._closed:
                 raise Overloaded("the member is stopping: look again at another one", _RETRY_MS)
-            feeds = [feed for feed in self._feeds.values() if not feed.is_over]
-            if len(feeds) >= _MOST_FEEDS or sum(feed.pages for feed in feeds) >= _MOST_PAGES:
-                raise Overloaded(
-                    f"{sum(feed.pages for feed in feeds)} live pages are open at this member: close some", _RETRY_MS
-                )
+            open_feeds = [feed for feed in self._feeds.values() if not feed.is_over and feed.pages]
+            held: Counter[str] = Counter()
+            for feed in open_feeds:
+                held[feed.person] += feed.pages
+            if held[person] >= self._pages_per_person:
+                raise Overloaded(f"{held[person]} live pages of yours are open at this member: close some", _RETRY_MS)
+            if len(open_feeds) < _MOST_FEEDS and held.total() < _MOST_PAGES:
+                return
+            heaviest, most = held.most_common(1)[0]
+            if most <= held[person] + 1:
+                raise Overloaded(f"{held.total()} live pages are open at this member: close some", _RETRY_MS)
+            next(feed for feed in open_feeds if feed.person == heaviest).end_newest_page()
 
-    def _join(self, name: str, upstream: Upstream) -> tuple[Feed, _Page]:
+    def _join(self, name: str, upstream: Upstream, person: str) -> tuple[Feed, _Page]:
         """The feed of that name, begun when there is none."""
         with self._lock:
             self._feeds = {key: feed for key, feed in self._feeds.items() if not feed.is_over}
-            feed = self._feeds.get(name) or Feed(name, upstream, self._pause_s)
+            feed = self._feeds.get(name) or Feed(name, upstream, self._pause_s, person)
             self._feeds[name] = feed
             return feed, feed.join()
 
-    async def messages(self, name: str, upstream: Upstream) -> AsyncIterator[str]:
+    async def messages(self, name: str, upstream: Upstream, person: str = "") -> AsyncIterator[str]:
         """Server-sent events: `change` with what is new, a comment now and then, `over` when nothing will change any
         more. What ends without it is to be asked for again, as browsers do by themselves. On the web server's loop."""
-        feed, page = self._join(name, upstream)
+        try:
+            self.require_room(person)  # again: many may have been let in at once
+        except Overloaded:
+            return
+        feed, page = self._join(name, upstream, person)
         try:
             yield f"retry: {_RETRY_MS}\n\n"
             while True:

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from fastapi import Request
@@ -19,20 +20,20 @@ from guardian.console.copying import Copies, copies_by_broker
 from guardian.errors import GuardianError, NotFound
 from guardian.model.cordon import Cordon
 from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
-from guardian.model.progress import Progress
-from guardian.model.ticket import Ticket
+from guardian.model.ticket import OPEN_STATES, Ticket
+from guardian.model.tickets.progress import Progress
 from guardian.model.topology import Cluster
+from guardian.model.wire.entries import entry_from_proto
 from guardian.web.keeping import Kept, Key, StillBeingRead, Value
 from guardian.web.observed import ClusterSeen, TopicSeen, TopicSize
 from guardian.web.parts import Person, WebParts
-from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
 
 HOUR_MS = 3_600_000
 
 
 class _By:
-    """A person, and what is asked; people are told apart by name."""
+    """A person, and what is asked. One of the same name who may see something else is another person."""
 
     __slots__ = ("asked", "person")
 
@@ -44,7 +45,7 @@ class _By:
         return hash((self.person.name, self.asked))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _By) and (self.person.name, self.asked) == (other.person.name, other.asked)
+        return isinstance(other, _By) and (self.person, self.asked) == (other.person, other.asked)
 
 
 class Looks:
@@ -60,7 +61,7 @@ class Looks:
         self._clusters = self._keep(self._look_clusters, 2, 2)
         self._findings = self._keep(self._asking(lambda client: client.findings), 3, 3)
         self._healing = self._keep(self._asking(lambda client: client.healing), 3, 3)
-        self._tickets = self._keep(self._asking(lambda client: client.tickets_with_progress), 2, 2)
+        self._open_tickets = self._keep(self._look_open_tickets, 2, 2)
         self._ticket = self._keep(self._asking(lambda client: client.ticket), 2, 2)
         self._entries = self._keep(self._look_entries, 5, 5)
         self._protection = self._keep(self._asking(lambda client: client.protection), 3, 3)
@@ -107,10 +108,18 @@ class Looks:
     def healing(self, request: Request, cluster: str = "") -> insight_pb2.HealingReport:
         return self._healing.of(_By(self._web.user_of(request), cluster))
 
-    def tickets(self, request: Request, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
-        """Newest first."""
+    def open_tickets(self, request: Request, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
+        """Those that are not over, newest first."""
         person = self._web.user_of(request)
-        return tuple(each for each in self._tickets.of(_By(person, cluster)) if person.sees(each[0].cluster))
+        return tuple(each for each in self._open_tickets.of(_By(person, cluster)) if person.sees(each[0].cluster))
+
+    def tickets_like(self, request: Request, text: str) -> tuple[Ticket, ...]:
+        """The ticket of that id, and open ones whose ids begin with it."""
+        person = self._web.user_of(request)
+        found = {each.id: each for each, _ in self.open_tickets(request) if each.id.startswith(text)}
+        with suppress(GuardianError):  # there is none of that id, or none that he may see
+            found[text] = self._ticket.of(_By(person, text))[0]
+        return tuple(each for each in found.values() if person.sees(each.cluster))
 
     def tenants(self, request: Request) -> tuple[Tenant, ...]:
         return tuple(each for each in self._table(request, federation_pb2.TENANTS) if isinstance(each, Tenant))
@@ -199,6 +208,9 @@ class Looks:
     def _client(self, key: _By) -> GuardianClient:
         return self._web.client_for(key.person)
 
+    def _look_open_tickets(self, key: _By) -> tuple[tuple[Ticket, Progress | None], ...]:
+        return tuple(self._client(key).walk_tickets(key.asked[0] if key.asked else "", OPEN_STATES))
+
     def _look_seen(self, key: tuple[str, int]) -> ClusterSeen:
         return self._web.observed.cluster(*key)
 
@@ -219,7 +231,7 @@ class Looks:
         return {where: tuple(topics) for where, topics in found.items()}
 
     def _look_copying(self, key: _By) -> dict[int, Copies]:
-        tickets = [ticket for ticket, _ in self._tickets.of(key) if ticket.state.is_driven]
+        tickets = [ticket for ticket, _ in self._open_tickets.of(key) if ticket.state.is_driven]
         seen = [self._ticket.of(_By(key.person, ticket.id)) for ticket in tickets]
         return copies_by_broker((ticket, execution) for ticket, execution in seen if execution is not None)
 

@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from guardian.console.rendering import url
 from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW, VIEW_ALL
 from guardian.errors import InvalidInput
+from guardian.security.rules.routing import VIEW, VIEW_ALL
 from guardian.web.parts import WebParts
 from protos.guardian.v1 import federation_pb2, identity_pb2, raft_pb2
 

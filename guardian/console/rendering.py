@@ -3,8 +3,8 @@
     render = Renderer(web)
     return render(request, "topic.html", title="orders", topic=...)      a page, or what htmx asked for of it
 
-Everything that a template shows is escaped. A static file's URL holds its checksum, so browsers keep it for a year and
-a new version of Guardian is seen at once.
+Everything that a template shows is escaped, in HTML and as text that may turn the direction of reading. A static file's
+URL holds its checksum, so browsers keep it for a year and a new version of Guardian is seen at once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import Request
@@ -25,6 +26,7 @@ from markupsafe import Markup
 
 from guardian.console.health import gravity_of, name_of
 from guardian.errors import GuardianError
+from guardian.model.text import escaped, escaped_tree
 from guardian.model.units import human_bytes, human_duration
 from guardian.web.parts import WebParts
 
@@ -35,6 +37,7 @@ THEME_COOKIE = "guardian-theme"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _YEAR_S = 31_536_000
 _NEVER = "-"
+_LAYOUT = "\n\r\t"
 
 
 class Renderer:
@@ -46,6 +49,7 @@ class Renderer:
             loader=PackageLoader("guardian.console", "templates"),
             autoescape=select_autoescape(),
             undefined=StrictUndefined,
+            finalize=_shown,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -92,6 +96,11 @@ class Renderer:
         if not at_ms:
             return _NEVER
         return f"{human_duration(max(0, self._web.now_ms() - at_ms))} ago"
+
+
+def _shown(value: Any) -> Any:
+    """Return a template's value as a page shows it: without characters that are none of text. HTML stays HTML."""
+    return type(value)(escaped(value, _LAYOUT)) if type(value) in (str, Markup) else value
 
 
 def is_part(request: Request) -> bool:
@@ -149,7 +158,7 @@ def _checksum(name: str) -> str:
 
 def embedded(value: object) -> Markup:
     """JSON for a script element of type application/json: no name in it can end the element."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(escaped_tree(value), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704  just made safe
 
 

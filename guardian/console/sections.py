@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Depends
 
 from guardian.console.rendering import Renderer
-from guardian.core.routing import Handler, RouteRule, access
+from guardian.security.rules.routing import Handler, RouteRule, access
 from guardian.web.parts import WebParts
 
 _PAGE = "console_page"

@@ -15,9 +15,9 @@ from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
 from guardian.console.views import ReadingPages
-from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster
+from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ReplicaSeen, TopicSeen
 
 MOST_COLUMNS = 40

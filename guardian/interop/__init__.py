@@ -7,5 +7,5 @@
     topicctl_yaml.py             topicctl: a topic as it shall be
     federation_yaml.py           ours: the federation as it shall be (guardian apply); federation_*.py are its parts
 
-The JSON of kafka-reassign-partitions is in guardian/kafka/reassignment_json.py.
+The JSON of kafka-reassign-partitions is in guardian/interop/reassignment_json.py.
 """

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from guardian.errors import InvalidInput
+from guardian.interop.capacity_json import left_out, listed
 from guardian.interop.json_file import JsonObject, objects, text
 from guardian.model.topology import require_broker_id, require_label
 
@@ -26,6 +27,29 @@ def sets_of(document: JsonObject) -> dict[int, str]:
             if found.setdefault(broker, name) != name:
                 raise InvalidInput(f"{where}.brokerIds has {broker}, which is in {found[broker]} too: keep it in one")
     return found
+
+
+def strangers(sets: Mapping[int, str], brokers: Iterable[int]) -> list[int]:
+    """Return the ids that the file names and that are none of these brokers, in order."""
+    return sorted(sets.keys() - set(brokers))
+
+
+def of_cluster(
+    sets: Mapping[int, str], brokers: Collection[int], cluster: str
+) -> tuple[dict[int, str], tuple[str, ...]]:
+    """Return the sets of the cluster's brokers, and what of the file does not count, a sentence each.
+
+    Brokers to come may stand in the file before they join, and clusters share files, as with a capacity.json. Raises
+    InvalidInput where no entry is of a broker of the cluster.
+    """
+    strange = strangers(sets, brokers)
+    if strange and len(strange) == len(sets):
+        raise InvalidInput(
+            f"broker sets file has no broker of cluster {cluster} (got {listed(strange)}): give the cluster's own "
+            "file, or register the cluster again (guardian cluster add)"
+        )
+    known = {broker: name for broker, name in sets.items() if broker in brokers}
+    return known, tuple(left_out(strange, cluster))
 
 
 def write(labels: Mapping[int, str]) -> str:

@@ -14,7 +14,7 @@ they matter where brokers tell nothing, and where nothing runs yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from guardian.errors import InvalidInput
@@ -66,17 +66,19 @@ def machines_of(
     """The cluster's machines with these capacities; those that are `known` keep what the file does not say.
 
     A machine has the name of its host: that of its entry, else of the pattern (`{broker}`, `{cluster}`), else that of
-    the broker's reporter where no other broker has the same. Raises InvalidInput where there is none of them, or the
-    file names a broker that the cluster does not have.
+    the broker's reporter where no other broker has the same. Raises InvalidInput where there is none of them, or no
+    entry is of a broker of the cluster. Entries of other brokers are left out: clusters share files, and a file may be
+    written before the brokers join.
     """
-    ids = {broker.id for broker in cluster.brokers}
-    for broker_id in sorted(capacities.keys() - {DEFAULT} - ids):
+    strange = strangers(capacities, (broker.id for broker in cluster.brokers))
+    if strange and len(strange) == len(capacities):
         raise InvalidInput(
-            f"brokerId {broker_id} is not in cluster {cluster.name}: take it out of the capacity file, or register the "
-            "cluster again (guardian cluster add)"
+            f"capacity file has no broker of cluster {cluster.name} (got {listed(strange)}): give the cluster's own "
+            f"file, or an entry of brokerId {DEFAULT}, or register the cluster again (guardian cluster add)"
         )
     by_broker = {machine.broker_id: machine for machine in known if machine.cluster == cluster.name}
     found, left, percent = [], [], []
+    rounded: dict[float, list[int]] = {}
     for broker in cluster.brokers:
         given = capacities.get(broker.id) or capacities.get(DEFAULT)
         if given is None:
@@ -84,12 +86,29 @@ def machines_of(
             continue
         if not given.cores:
             percent.append(broker.id)
+        elif given.cores % 1:
+            rounded.setdefault(given.cores, []).append(broker.id)
         machine = by_broker.get(broker.id) or Machine(
             _host_of(broker.id, cluster, host_pattern), broker.idc, broker.rack, cluster=cluster.name,
             broker_id=broker.id,
         )  # fmt: skip
         found.append(_sized(machine, given))
-    return Machines(tuple(found), tuple(_remarks(capacities, left, percent)))
+    remarks = (*_remarks(capacities, left, percent), *_roundings(rounded), *left_out(strange, cluster.name))
+    return Machines(tuple(found), remarks)
+
+
+def strangers(capacities: Mapping[int, Capacity], brokers: Iterable[int]) -> list[int]:
+    """Return the ids that the file names and that are none of these brokers, in order."""
+    return sorted(capacities.keys() - {DEFAULT} - set(brokers))
+
+
+def left_out(strange: list[int], cluster: str) -> Iterator[str]:
+    """Say of `strangers`, in a sentence, that their entries do not count."""
+    if strange:
+        yield (
+            f"broker {listed(strange)}: not in cluster {cluster}; left out. Bring the file again once it has joined "
+            "(guardian cluster add)"
+        )
 
 
 def write(machines: Iterable[Machine]) -> str:
@@ -176,20 +195,31 @@ def _sized(machine: Machine, given: Capacity) -> Machine:
         disk_bytes=int(given.disk_bytes),
         disks=len(given.disks) or machine.disks,
         nic_bytes_per_s=int(min(given.nw_in, given.nw_out)),
-        cores=max(1, int(given.cores)) if given.cores else machine.cores,
+        cores=_whole_cores(given.cores) if given.cores else machine.cores,
     )
+
+
+def _whole_cores(cores: float) -> int:
+    """Return no more cores than there are, so that no broker is given work for a part that it lacks; at least one."""
+    return max(1, int(cores))
 
 
 def _remarks(capacities: Mapping[int, Capacity], left: list[int], percent: list[int]) -> Iterable[str]:
     if left:
-        yield f"broker {_listed(left)}: not in the file, which has no brokerId {DEFAULT}; left as it is"
+        yield f"broker {listed(left)}: not in the file, which has no brokerId {DEFAULT}; left as it is"
     if percent:
-        yield f"broker {_listed(percent)}: CPU is in percent, which is no number of cores; left as it is"
+        yield f"broker {listed(percent)}: CPU is in percent, which is no number of cores; left as it is"
     if any(each.nw_in != each.nw_out for each in capacities.values()):
         yield "NW_IN and NW_OUT differ: the smaller one is the machine's network"
 
 
-def _listed(brokers: list[int]) -> str:
+def _roundings(brokers_of_cores: Mapping[float, list[int]]) -> Iterator[str]:
+    for cores, brokers in sorted(brokers_of_cores.items()):
+        whole_cores = _whole_cores(cores)
+        yield f"broker {listed(brokers)}: {cores:g} cores count as {whole_cores}, since a machine has whole cores"
+
+
+def listed(brokers: list[int]) -> str:
     shown = ", ".join(map(str, brokers[:_SHOWN_BROKERS]))
     return shown if len(brokers) <= _SHOWN_BROKERS else f"{shown} and {len(brokers) - _SHOWN_BROKERS} more"
 

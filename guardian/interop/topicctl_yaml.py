@@ -29,6 +29,7 @@ from guardian.interop.yaml_tree import Node, parse_all
 from guardian.model.federation import Topic
 from guardian.model.plan import RUN_PLAN, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import CreateTopic, ExpandTopic
+from guardian.model.throttle import LISTS
 from guardian.model.topology import TopicPartition
 
 _META = ("name", "cluster", "environment", "region", "description", "labels", "consumers")
@@ -38,7 +39,7 @@ _STRATEGIES = ("any", "balanced-leaders", "in-rack", "cross-rack", "static", "st
 _RETENTION = "retention.ms"
 _LISTS = frozenset({"cleanup.policy"})  # topicctl writes a list where Kafka has commas
 # They belong to a move that is under way, and are gone when it is over.
-_PASSING = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
+_PASSING = LISTS
 _MAX_PARTITIONS = 10_000
 _MAX_REPLICAS = 100
 _MAX_ID = 2**31 - 1

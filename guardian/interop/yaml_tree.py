@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
@@ -80,6 +80,12 @@ class Node:
         if self.items is None:
             self.wrong(fix)
         return self.items
+
+    def plain(self) -> Any:
+        """Return what is written, as lists, dicts and values."""
+        if self.fields is not None:
+            return {name: node.plain() for name, node in self.fields}
+        return [node.plain() for node in self.items] if self.items is not None else self.value
 
     def string(self, fix: str = "use a text") -> str:
         """A text; empty where nothing is given. What YAML takes for something else must be quoted."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from guardian.core.effects import BROKER, CORDONED, TOPIC, NewTopic
-from guardian.core.kinds.topic_config import KEYS
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -24,21 +22,14 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
+from guardian.model.effects import BROKER, CORDONED, TOPIC, TOPIC_CONFIGS, NewTopic
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
+from guardian.model.throttle import THROTTLES
 from guardian.model.topology import TopicPartition
 
 # A broker accepts a misspelt throttle key in silence (KAFKA.md, trap 2), so only these are ever sent.
-WRITABLE_CONFIGS = frozenset(
-    {
-        "leader.replication.throttled.rate",
-        "follower.replication.throttled.rate",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-        "leader.replication.throttled.replicas",
-        "follower.replication.throttled.replicas",
-        CORDONED,
-    }
-)
+WRITABLE_CONFIGS = THROTTLES | {CORDONED}
 
 ConfigResource = tuple[str, str]  # (BROKER | TOPIC, name)
 __all__ = ["BROKER", "TOPIC", "ConfigResource", "KafkaAdmin", "require_writable_keys"]
@@ -47,7 +38,7 @@ __all__ = ["BROKER", "TOPIC", "ConfigResource", "KafkaAdmin", "require_writable_
 def require_writable_keys(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
     """Raise InvalidInput for a key that Guardian never sends: what throttles and cordons set, and topics' own keys."""
     for (kind, name), values in changes.items():
-        known = WRITABLE_CONFIGS | KEYS if kind == TOPIC else WRITABLE_CONFIGS
+        known = WRITABLE_CONFIGS | TOPIC_CONFIGS if kind == TOPIC else WRITABLE_CONFIGS
         for key in values:
             if key not in known:
                 raise InvalidInput(

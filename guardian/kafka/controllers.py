@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import DescribeQuorumRequest
-
+from guardian.kafka.kafka_python import DescribeQuorumRequest
 from guardian.model.topology import Cluster
 
 NOT_REGISTERED = 102  # a broker that was unregistered: nobody will ever read its configuration

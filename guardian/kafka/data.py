@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as _WireTopicPartition
@@ -29,7 +30,7 @@ from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.credentials import SecretFolder
 from guardian.model.cluster_state import PartitionState
-from guardian.model.topology import Cluster, TopicPartition
+from guardian.model.topology import KERBEROS_SERVICE, Cluster, ClusterSecurity, TopicPartition
 
 __all__ = [
     "Consumer",
@@ -66,6 +67,7 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _TIMEOUT_S = 30.0
+_TOKEN_TIMEOUT_S = 10.0
 _GRACE_S = 2.0  # librdkafka keeps the time-out itself; the future's is a second line
 _POLL_S = 0.2
 
@@ -74,27 +76,48 @@ _POLL_S = 0.2
 _FOLLOW_CONTROLLER: dict[str, Setting] = {"topic.metadata.refresh.interval.ms": 1000}
 
 
-def client_config(cluster: Cluster) -> dict[str, str | int]:
+def client_config(cluster: Cluster) -> dict[str, Any]:
     """Bootstrap and security settings in librdkafka's words; secrets are those of $GUARDIAN_SECRETS.
 
-    Raises InvalidInput when the password or CA file can't be read.
+    Raises InvalidInput when a secret can't be read, or for what librdkafka does not have.
     """
     secrets = SecretFolder.of_environment()
     security = cluster.security
-    config: dict[str, str | int] = {
+    config: dict[str, Any] = {
         "bootstrap.servers": cluster.bootstrap,
         "client.id": "guardian",
         "security.protocol": security.protocol.value,
     }
     if security.protocol.uses_sasl:
-        config |= {
-            "sasl.mechanism": security.sasl_mechanism,
-            "sasl.username": security.username,
-            "sasl.password": secrets.password(security),
-        }
+        config |= {"sasl.mechanism": security.sasl_mechanism, **_login(security, secrets)}
     if security.protocol.uses_tls and (ca_file := secrets.ca_file(security)):
         config["ssl.ca.location"] = ca_file
+    if files := secrets.certificate_files(security):
+        config["ssl.certificate.location"], config["ssl.key.location"] = files
+    if security.tls_server_name:
+        raise InvalidInput(
+            f"security.tls_server_name is {security.tls_server_name!r}, which librdkafka does not have; use a "
+            "bootstrap by that name"
+        )
     return config
+
+
+def _login(security: ClusterSecurity, secrets: SecretFolder) -> dict[str, Any]:
+    if security.sasl_mechanism == "OAUTHBEARER":
+        tokens = secrets.token_source(security)
+
+        def token(_config: str) -> tuple[str, float]:
+            """Return the token and its end, in seconds since the epoch: librdkafka asks again before it."""
+            return tokens.renewed(_TOKEN_TIMEOUT_S), time.time() + tokens.left_s()
+
+        return {"oauth_cb": token}
+    if security.sasl_mechanism == "GSSAPI":
+        return {
+            "sasl.kerberos.principal": security.username,
+            "sasl.kerberos.keytab": secrets.keytab_file(security),
+            "sasl.kerberos.service.name": security.kerberos_service or KERBEROS_SERVICE,
+        }
+    return {"sasl.username": security.username, "sasl.password": secrets.password(security)}
 
 
 def producer(cluster: Cluster, **settings: Setting) -> Producer:
@@ -210,13 +233,17 @@ def _offsets(
                 {_WireTopicPartition(topic, number): spec for topic, number in partitions}, request_timeout=timeout_s
             )
             try:
-                return {
+                found = {
                     TopicPartition(partition.topic, partition.partition): future.result(timeout_s + _GRACE_S).offset
                     for partition, future in futures.items()
                 }
             except KafkaException as error:
                 if error.args[0].code() not in _NEW_LEADER or time.monotonic() > deadline:
                     raise
+            else:
+                # A leader that moves leaves librdkafka without an answer, and without an error.
+                if min(found.values()) >= 0 or time.monotonic() > deadline:
+                    return found
             time.sleep(_POLL_S)
 
 

@@ -22,10 +22,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
-from guardian.core.cluster_truth import EpochMemory, described, partitions_of, view_of_all, view_of_witness
-from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, require_writable_keys
+from guardian.kafka.cluster_truth import EpochMemory, described, partitions_of, view_of_all, view_of_witness
 from guardian.kafka.gate import Gate
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -42,21 +41,23 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
+from guardian.model.effects import NewTopic, Refusal
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
+from guardian.model.throttle import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 from guardian.model.topology import TopicPartition
 
 MS_PER_READ = 100
 NO_LEADER = -1
 LEVEL = 29  # of metadata.version
 
-_LEADER_RATE = "leader.replication.throttled.rate"
-_FOLLOWER_RATE = "follower.replication.throttled.rate"
-_LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-_LEADER_REPLICAS = "leader.replication.throttled.replicas"
-_FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 _TIERED = "remote.storage.enable"
 _LOCAL_SHARE = 0.1
+_MOST_MADE = 10_000  # partitions by one request
+_TOO_MUCH = "POLICY_VIOLATION: Excessively large number of partitions per request."
+
+
+_NO_CLUSTER = Refusal("INVALID_REQUEST: The only valid name for the CLUSTER resource is kafka-cluster", is_final=True)
 
 
 @dataclass(slots=True)
@@ -105,6 +106,7 @@ class _Broker:
     # AlterReplicaLogDirs for a replica that is not there yet; in memory, so a restart forgets it.
     remembered: dict[TopicPartition, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)  # log dirs that are offline
+    mended: set[str] = field(default_factory=set)
     tells_log_dirs: bool = True
     tells_config: bool = True
     outdated: BrokerAnswer | None = None  # what it last heard, while it is cut off from the controller
@@ -200,6 +202,7 @@ class FakeKafka:
         """It comes back with what it had, and catches up."""
         with self._lock:
             self._brokers[broker].alive = True
+            self._brokers[broker].failed -= self._brokers[broker].mended
             self._unregistered.discard(broker)
             for partition in self._partitions.values():
                 self._keep_a_leader(partition)
@@ -214,6 +217,11 @@ class FakeKafka:
                     if broker in partition.isr and len(partition.isr) > 1:
                         partition.isr.remove(broker)
                 self._keep_a_leader(partition)
+
+    def mend_log_dir(self, broker: int, path: str) -> None:
+        """Put the disk back: the broker uses it again once it is started anew."""
+        with self._lock:
+            self._brokers[broker].mended.add(path)
 
     def hang(self, broker: int, *, only_its_disk: bool = False) -> None:
         """It answers no more about itself, or not about its log dirs alone, while its heartbeats go on."""
@@ -484,8 +492,9 @@ class FakeKafka:
 
     def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         with self._write():
-            self._acls = tuple(dict.fromkeys((*self._rules(), *acls)))
-            return {}
+            refused = {acl: _NO_CLUSTER for acl in acls if _is_of_no_cluster(acl)}
+            self._acls = tuple(dict.fromkeys((*self._rules(), *(acl for acl in acls if acl not in refused))))
+            return dict(refused)
 
     def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         with self._write():
@@ -500,7 +509,8 @@ class FakeKafka:
                     if validate_only:
                         refused[name] = f"TOPIC_ALREADY_EXISTS: topic {name} exists"
                     continue
-                error = self._why_not_created(topic.assignments, first=0)
+                is_too_much = len(topic.assignments) > _MOST_MADE
+                error = _TOO_MUCH if is_too_much else self._why_not_created(topic.assignments, first=0)
                 if error:
                     refused[name] = error
                 elif not validate_only:
@@ -618,7 +628,9 @@ class FakeKafka:
         if (TOPIC, topic) not in self._configs:
             return f"UNKNOWN_TOPIC_OR_PARTITION: topic {topic} does not exist"
         wrong = [key for key, value in values.items() if key.endswith((".ms", ".bytes")) and not _is_number(value)]
-        return f"INVALID_CONFIG: Invalid value {values[wrong[0]]} for configuration {wrong[0]}" if wrong else ""
+        if not wrong:
+            return ""
+        return Refusal(f"INVALID_CONFIG: Invalid value {values[wrong[0]]} for configuration {wrong[0]}", is_final=True)
 
     def _rules(self) -> tuple[AclBinding, ...]:
         if self._acls is None:
@@ -639,7 +651,10 @@ class FakeKafka:
             return f"INVALID_REPLICATION_ASSIGNMENT: partitions {sorted(assignments)} do not follow {first - 1}"
         unknown = [broker for brokers in assignments.values() for broker in brokers if broker not in self._brokers]
         if unknown or len({len(brokers) for brokers in assignments.values()}) > 1:
-            return "INVALID_REPLICATION_ASSIGNMENT: a broker is not registered, or partitions differ in their replicas"
+            return Refusal(
+                "INVALID_REPLICATION_ASSIGNMENT: a broker is not registered, or partitions differ in their replicas",
+                names_brokers=True,
+            )
         return ""
 
     def _place_on_remembered_log_dirs(self, topic: str, assignments: Mapping[int, Collection[int]]) -> None:
@@ -766,7 +781,7 @@ class FakeKafka:
             return f"{name} does not exist"
         unknown = [broker for broker in target if broker not in self._brokers]
         if unknown or not target or len(set(target)) != len(target):
-            return f"{list(target)} is no valid assignment of {name}"
+            return Refusal(f"{list(target)} is no valid assignment of {name}", names_brokers=True)
         heading = len(set(partition.replicas) - set(partition.removing))
         if heading != len(target) and not factor_may_change:
             return f"the replication factor of {name} would change from {heading} to {len(target)}"
@@ -831,8 +846,8 @@ class FakeKafka:
     # Time passes.
 
     def _replicate(self) -> None:
-        leader_budget = _Budget(self._configs, _LEADER_RATE)
-        follower_budget = _Budget(self._configs, _FOLLOWER_RATE)
+        leader_budget = _Budget(self._configs, LEADER_RATE)
+        follower_budget = _Budget(self._configs, FOLLOWER_RATE)
         for name, partition in self._partitions.items():
             if partition.leader == NO_LEADER:
                 continue
@@ -840,7 +855,7 @@ class FakeKafka:
             partition.size += written
             for broker in set(partition.hosted) - set(partition.isr):
                 partition.hosted[broker].lag += written
-            if self._is_throttled(name, partition.leader, _LEADER_REPLICAS):
+            if self._is_throttled(name, partition.leader, LEADER_REPLICAS):
                 leader_budget.take(partition.leader, written * (len(partition.isr) - 1))
         for name, partition in self._partitions.items():
             if partition.leader != NO_LEADER:
@@ -861,8 +876,8 @@ class FakeKafka:
         follower_budget: _Budget,
     ) -> None:
         step = float(self.bytes_per_call)
-        throttled_leader = self._is_throttled(name, partition.leader, _LEADER_REPLICAS)
-        throttled_follower = self._is_throttled(name, broker, _FOLLOWER_REPLICAS)
+        throttled_leader = self._is_throttled(name, partition.leader, LEADER_REPLICAS)
+        throttled_follower = self._is_throttled(name, broker, FOLLOWER_REPLICAS)
         if throttled_leader:
             step = min(step, leader_budget.left(partition.leader))
         if throttled_follower:
@@ -882,7 +897,7 @@ class FakeKafka:
         return "*" in listed or f"{name.partition}:{broker}" in listed
 
     def _copy_between_log_dirs(self) -> None:
-        budget = _Budget(self._configs, _LOG_DIR_RATE)
+        budget = _Budget(self._configs, LOG_DIR_RATE)
         for partition in self._partitions.values():
             for broker, replica in partition.hosted.items():
                 if replica.future is None or not self._brokers[broker].alive:
@@ -929,3 +944,7 @@ class _Budget:
 
 def _is_number(value: str | None) -> bool:
     return value is None or value.lstrip("-").isdigit()
+
+
+def _is_of_no_cluster(acl: AclBinding) -> bool:
+    return acl.resource_type == "CLUSTER" and acl.resource_name != "kafka-cluster"

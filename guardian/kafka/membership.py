@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
-import kafka.errors as kafka_errors
-from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest, UpdateFeaturesRequest
-from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.metadata import ApiVersionsRequest
-
+from guardian.kafka.kafka_python import (
+    ApiVersionsRequest,
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
+    kafka_errors,
+)
 from guardian.kafka.reasons import NO_ERROR, reason
 from guardian.kafka.topics import Session
 from guardian.model.operation import MetadataVersion, Quorum
@@ -32,14 +35,6 @@ _WITH_FEATURES = 3  # the first version of ApiVersions that tells features (Kafk
 _VALIDATING = 1  # the first version of UpdateFeatures that can validate only (Kafka 3.3)
 _UPGRADE = 1  # of UpdateFeatures: never down
 _REFUSALS = (kafka_errors.InvalidUpdateVersionError, kafka_errors.FeatureUpdateFailedError)
-
-
-class UnregisterBrokerRequest(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
-    """Of Kafka's protocol since 2.8."""
-
-
-class UnregisterBrokerResponse(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
-    """Of Kafka's protocol since 2.8."""
 
 
 class SessionWithAll(Session, Protocol):

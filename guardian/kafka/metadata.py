@@ -6,9 +6,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import kafka.errors as kafka_errors
-from kafka.protocol.metadata import MetadataRequest
-
+from guardian.kafka.kafka_python import MetadataRequest, kafka_errors
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, BrokerView, Leadership, PartitionState
 from guardian.model.topology import TopicPartition
 

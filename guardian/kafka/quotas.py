@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import kafka.errors as kafka_errors
-from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
-
+from guardian.kafka.kafka_python import AlterClientQuotasRequest, DescribeClientQuotasRequest, kafka_errors
 from guardian.model.quota import EVERY, QuotaChanges, QuotaEntity
 
 _USER, _CLIENT_ID = "user", "client-id"

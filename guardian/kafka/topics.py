@@ -7,14 +7,14 @@ brokers before (trap 22). Repeating a request does no harm: what exists by then 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
-from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
-
-from guardian.core.effects import NewTopic
+from guardian.kafka.kafka_python import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from guardian.kafka.reasons import NO_ERROR, reason
+from guardian.kafka.slices import mapping_slices
+from guardian.model.effects import NewTopic
 from guardian.model.topology import TopicPartition
 
 _TOPIC_ALREADY_EXISTS = 36
@@ -22,6 +22,8 @@ _INVALID_PARTITIONS = 37  # also where so many exist already
 _UNKNOWN_TOPIC = (3, 100)  # by its name, by its id
 _BY_ID = 6  # the version of DeleteTopics that knows ids
 _AS_ASSIGNED = -1
+
+TopicNumbers = list[tuple[str, list[int]]]  # by topic, the numbers of partitions: as most requests name them
 
 
 class Session(Protocol):
@@ -35,8 +37,13 @@ class Session(Protocol):
 
 async def create_topics(session: Session, topics: Mapping[str, NewTopic], validate_only: bool) -> dict[str, str]:
     """The topics that were refused, with the reason."""
-    if not topics:
-        return {}
+    refused: dict[str, str] = {}
+    for part in mapping_slices(topics, weight=lambda topic: 1 + len(topic.assignments) + len(topic.configs)):
+        refused |= await _create_topics(session, part, validate_only)
+    return refused
+
+
+async def _create_topics(session: Session, topics: Mapping[str, NewTopic], validate_only: bool) -> dict[str, str]:
     creatable = [
         CreateTopicsRequest.CreatableTopic(
             name=name,
@@ -64,11 +71,18 @@ async def create_partitions(
     session: Session, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool
 ) -> dict[str, str]:
     """The topics that were refused, with the reason. The controller wants the brokers of the new ones, in order."""
-    if not assignments:
-        return {}
     by_topic: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
     for partition, brokers in assignments.items():
         by_topic[partition.topic][partition.partition] = brokers
+    refused: dict[str, str] = {}
+    for part in mapping_slices(by_topic, weight=len):
+        refused |= await _create_partitions(session, part, validate_only)
+    return refused
+
+
+async def _create_partitions(
+    session: Session, by_topic: Mapping[str, Mapping[int, tuple[int, ...]]], validate_only: bool
+) -> dict[str, str]:
     grown = [
         CreatePartitionsRequest.CreatePartitionsTopic(
             name=name, count=max(added) + 1, assignments=[(list(added[number]),) for number in sorted(added)]
@@ -88,8 +102,13 @@ async def create_partitions(
 
 async def delete_topics(session: Session, ids: Mapping[str, bytes]) -> dict[str, str]:
     """The topics that were refused, with the reason."""
-    if not ids:
-        return {}
+    refused: dict[str, str] = {}
+    for part in mapping_slices(ids):
+        refused |= await _delete_topics(session, part)
+    return refused
+
+
+async def _delete_topics(session: Session, ids: Mapping[str, bytes]) -> dict[str, str]:
     names = {UUID(bytes=each): name for name, each in ids.items()}
     topics = [DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=each) for each in names]
     response = await session.ask_any(
@@ -100,3 +119,11 @@ async def delete_topics(session: Session, ids: Mapping[str, bytes]) -> dict[str,
         for result in response.responses
         if result.error_code != NO_ERROR and result.error_code not in _UNKNOWN_TOPIC
     }
+
+
+def numbers_by_topic(partitions: Iterable[TopicPartition]) -> TopicNumbers:
+    """Return the partitions as most requests name them."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        numbers[partition.topic].append(partition.partition)
+    return list(numbers.items())

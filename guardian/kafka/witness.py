@@ -10,7 +10,7 @@ Where none forwards, controllers are asked themselves, at the addresses that the
 and at those that people registered.
 
 Without a witness every broker is asked what it has applied, and the most recent ones for their metadata:
-`guardian.core.cluster_truth` says what may be believed of that.
+`guardian.kafka.cluster_truth` says what may be believed of that.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-import kafka.errors as kafka_errors
-from kafka.errors import KafkaError
-from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
-from kafka.protocol.metadata import ApiVersionsRequest
-
-from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
 from guardian.errors import Undecided
+from guardian.kafka.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
 from guardian.kafka.controllers import PROBE_S, Node, controllers, registered_controllers
+from guardian.kafka.kafka_python import (
+    ApiVersionsRequest,
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    KafkaError,
+    kafka_errors,
+)
 from guardian.kafka.metadata import metadata_request, read_answer
 from guardian.kafka.reasons import is_passing
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, ClusterView, FencedServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from guardian.model.text import Text
@@ -133,6 +133,38 @@ class LogDir:
     usable_bytes: int = -1
     replicas: Mapping[TopicPartition, LogDirReplica] = field(default_factory=dict)
     future_replicas: Mapping[TopicPartition, LogDirReplica] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFacts:
+    """What Kafka said of a cluster, all of it, at one moment. `partitions` were read before `log_dirs`."""
+
+    cluster: str
+    at_ms: int
+    brokers: Mapping[int, BrokerNode]
+    partitions: Mapping[TopicPartition, PartitionState]
+    reassignments: Mapping[TopicPartition, Reassignment]
+    log_dirs: tuple[LogDir, ...]
+
+    def replicas_of(self, partition: TopicPartition) -> tuple[int, ...]:
+        """Where they are, or will be when its reassignment is over."""
+        reassignment = self.reassignments.get(partition)
+        removing = reassignment.removing if reassignment else ()
+        return tuple(broker for broker in self.partitions[partition].replicas if broker not in removing)
+
+    def broken(self) -> set[int]:
+        """Brokers with a log dir that failed."""
+        return {log_dir.broker for log_dir in self.log_dirs if log_dir.error}
+
+    def unseen(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Replicas that a broker has and does not show on any log dir, though none of its log dirs is offline."""
+        shown = {(partition, log_dir.broker) for log_dir in self.log_dirs for partition in log_dir.replicas}
+        broken = self.broken()
+        for partition in self.partitions:
+            if partition not in self.reassignments:
+                for broker in self.replicas_of(partition):
+                    if (partition, broker) not in shown and broker in self.brokers and broker not in broken:
+                        yield partition, broker
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
+
+from guardian.errors import Conflict, NotFound
 
 NOBODY = ""
 
@@ -61,3 +63,39 @@ class CollectionAssignment:
         if seat is None or seat.incarnation != incarnation or seat.gone_since_ms:
             return frozenset()
         return frozenset(key for key, owner in self.owners.items() if owner == member and key not in self.moves)
+
+    def joined(self, member: str, incarnation: str) -> CollectionAssignment:
+        """Give the process the member's seat; whoever sat there is fenced."""
+        seat = self.seats.get(member)
+        if seat is not None and seat.incarnation == incarnation and not seat.gone_since_ms:
+            return self
+        # What another process had acted on says nothing of this one, which holds nothing yet: it has let go of all.
+        return self.changed(seats={**self.seats, member: CollectorSeat(incarnation, acked=self.generation + 1)})
+
+    def acknowledged(self, member: str, incarnation: str, generation: int) -> CollectionAssignment:
+        """Note that the process has let go of what `generation` takes from it.
+
+        Raises NotFound without a seat, Conflict when another process has taken it.
+        """
+        seat = self.seats.get(member)
+        if seat is None:
+            raise NotFound(f"member is {member!r}, which has no seat among the collectors: join again")
+        if seat.incarnation != incarnation:
+            raise Conflict(f"another process joined the collectors as {member!r}: give each member a name of its own")
+        if generation <= seat.acked:
+            return self
+        return self.changed(seats={**self.seats, member: replace(seat, acked=min(generation, self.generation))})
+
+    def changed(
+        self,
+        seats: Mapping[str, CollectorSeat] | None = None,
+        owners: Mapping[BrokerKey, str] | None = None,
+        moves: Mapping[BrokerKey, BrokerMove] | None = None,
+    ) -> CollectionAssignment:
+        """Return the next generation, with what is given in place of what is here."""
+        return CollectionAssignment(
+            self.generation + 1,
+            MappingProxyType(dict(self.seats if seats is None else seats)),
+            MappingProxyType(dict(self.owners if owners is None else owners)),
+            MappingProxyType(dict(self.moves if moves is None else moves)),
+        )

@@ -38,6 +38,9 @@ class TaskState(Enum):
         return self in (TaskState.DONE, TaskState.REVERTED, TaskState.FAILED)
 
 
+ACTIVE = (TaskState.RUNNING, TaskState.REVERTING)  # a task of which something is under way
+
+
 class TaskReason(IntEnum):
     """Say why a task waits or ended, where something is decided by it. Values are those of the wire, and are stored:
     never renumber."""
@@ -57,7 +60,8 @@ class ExecutionTask:
     of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
     `missing_since_ms` is since when a broker without which it can't end is down, 0: none is. What `is_adopted` was
     another tool's. `topic_partitions` is how many partitions its topic had when the move began to be carried out, with
-    those that its ticket creates; 0: not known. `reason` is a TaskReason, or the number of one that only a newer
+    those that its ticket creates; 0: not known. Since `refused_since_ms` Kafka refuses it because of a broker that it
+    names, 0: it does not. `reason` is a TaskReason, or the number of one that only a newer
     version knows.
     """
 
@@ -75,6 +79,7 @@ class ExecutionTask:
     missing_since_ms: int = 0
     topic_partitions: int = 0
     reason: int = TaskReason.NONE
+    refused_since_ms: int = 0
 
 
 class Subject(Enum):
@@ -146,6 +151,7 @@ class Execution:
     `foreign` is what other tools move on the cluster meanwhile, `directory` what the ticket says there once it is done.
     `lifted` are throttles that were put back, and rates that newer ones took the place of: they are looked at once more
     before the ticket ends. `deleted_topics` are those that it deleted, or was about to.
+    One that `is_anew` began with a plan that was made anew: of a sequence, the parts behind it do so too.
     """
 
     ticket_id: str
@@ -159,3 +165,4 @@ class Execution:
     directory: tuple[DirectoryIntent, ...] = ()
     lifted: tuple[OwnedSetting, ...] = ()
     deleted_topics: tuple[str, ...] = ()
+    is_anew: bool = False

@@ -5,12 +5,16 @@ Tenant     whose topics they are, and on which brokers (by label) they may live
 Topic      an entry of the topic directory
 IdcPolicy  how many replicas in which data centre
 Exclusion  no new replicas on this broker: who says so, why, until when
+SharedDocument  roles or approval policy: what would otherwise be a file of each member
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from guardian.errors import InvalidInput
 from guardian.model.text import Text
@@ -28,6 +32,9 @@ _MAX_REPLICAS = 100  # in one data centre
 _MAX_TEXT_CHARS = 1000
 _MAX_U64 = (1 << 64) - 1
 _MAX_TIME_MS = (1 << 63) - 1
+ROLES, APPROVAL_POLICY = "roles", "approval_policy"
+DOCUMENTS = (ROLES, APPROVAL_POLICY)
+_MAX_DOCUMENT_BYTES = 512 << 10  # a command has to fit into what Raft sends in one piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +188,87 @@ class Exclusion:
         _require_number(f"until_ms of {named}", self.until_ms, _MAX_TIME_MS)
 
 
-Entry = Machine | Tenant | Topic | IdcPolicy | Exclusion
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """Hold the settings of a file that would otherwise lie on each member, one of DOCUMENTS, as canonical JSON.
+
+    What the settings mean is decided by whoever reads them (guardian.federation.rules.documents): what a member knows,
+    such as its time zones, must not decide what is stored. Raises InvalidInput.
+    """
+
+    name: str
+    json: str
+
+    def __post_init__(self) -> None:
+        if self.name not in DOCUMENTS:
+            raise InvalidInput(f"name of the document is {self.name[:100]!r}: use {' or '.join(DOCUMENTS)}")
+        size = len(self.json.encode(errors="surrogatepass"))
+        if size > _MAX_DOCUMENT_BYTES:
+            raise InvalidInput(
+                f"{self.name}: too large to be stored (got {size} bytes); use up to {_MAX_DOCUMENT_BYTES}, such as by "
+                "patterns and groups instead of names"
+            )
+        try:
+            self.json.encode()
+            table = json.loads(self.json)
+            is_canonical = isinstance(table, dict) and _canonical(table) == self.json
+        except (ValueError, RecursionError):
+            is_canonical = False
+        if not is_canonical:
+            raise InvalidInput(
+                f"{self.name}: no canonical JSON object (got {self.json[:60]!r}); sort its keys and leave out spaces"
+            )
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        table: dict[str, Any] = json.loads(self.json)
+        return table
+
+
+def document_of(name: str, table: Mapping[str, Any]) -> SharedDocument:
+    """Return the document with these settings. Raises InvalidInput."""
+    return SharedDocument(name, _canonical(table))
+
+
+class SettingChange(NamedTuple):
+    """Say what came to a setting of a document (`sign` +), or went from it (-), as JSON."""
+
+    sign: str
+    setting: str
+    text: str
+
+
+def document_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[SettingChange, ...]:
+    """Return what went and what came, by setting; of lists and tables each item by itself."""
+    found: list[SettingChange] = []
+    for setting in sorted({*before, *after}):
+        old, new = _items(before.get(setting)), _items(after.get(setting))
+        found += (SettingChange("-", setting, text) for text in old if text not in new)
+        found += (SettingChange("+", setting, text) for text in new if text not in old)
+    if not found and before != after:
+        found.append(SettingChange("~", "order", "of the items"))
+    return tuple(found)
+
+
+def _items(value: object) -> dict[str, None]:
+    """Return the items in their order, to be looked up quickly: there may be ten thousand."""
+    if isinstance(value, list):
+        return dict.fromkeys(_shown(each) for each in value)
+    if isinstance(value, dict):
+        return dict.fromkeys(f"{_shown(name)}: {_shown(each)}" for name, each in sorted(value.items()))
+    return {} if value is None else {_shown(value): None}
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _canonical(table: Mapping[str, Any]) -> str:
+    return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+Entry = Machine | Tenant | Topic | IdcPolicy | Exclusion | SharedDocument
 
 
 def name_of(entry: Entry) -> str:
@@ -197,6 +284,8 @@ def name_of(entry: Entry) -> str:
             return f"IDC policy {entry.name}"
         case Exclusion():
             return f"exclusion of broker {entry.broker_id} of cluster {entry.cluster}"
+        case SharedDocument():
+            return entry.name.replace("_", " ")
 
 
 def _require_name(field: str, value: str) -> None:

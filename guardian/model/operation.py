@@ -8,6 +8,7 @@ The moves of an operation are ordinary tasks of its execution. An ask may be ame
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
@@ -19,9 +20,11 @@ from guardian.model.text import Text
 from guardian.model.topology import BrokerState, require_broker_id
 
 MAX_BROKERS = 1000
+MAX_ACCEPTED = 100
 _MAX_BATCH = 1000
 _MAX_HOOK_CHARS = 100
 _MAX_WAIT_MS = 24 * 3600 * 1000
+_PARTITION = re.compile(r"[A-Za-z0-9._-]{1,249}-[0-9]{1,9}")
 _MAX_LEVEL = 32_767  # of a feature, on Kafka's wire
 
 
@@ -86,7 +89,9 @@ class Ask:
     `accept_unavailable`: partitions that can't do without one of their brokers may be unavailable meanwhile.
     `back_within_ms` is how long a broker may be away, 0: the usual. `revision` counts the amendments.
     `finalize`: when all of a rolling restart is done, Kafka's `metadata.version` is raised, which nobody can take back,
-    to the level `metadata_version`, 0: to the highest that all nodes support.
+    to the level `metadata_version`, 0: to the highest that all nodes support. A rolling restart does not wait for
+    the trouble of `accepted_partitions` ("orders-3") and `accepted_brokers` (down, or out of sync), which is older than
+    the ticket.
     """
 
     kind: AskKind
@@ -100,9 +105,12 @@ class Ask:
     revision: int = 0
     finalize: bool = False
     metadata_version: int = 0
+    accepted_partitions: tuple[str, ...] = ()
+    accepted_brokers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, nodes in (("brokers", self.brokers), ("controllers", self.controllers)):
+        for name in ("brokers", "controllers", "accepted_brokers"):
+            nodes = getattr(self, name)
             _require_nodes(name, nodes)
             object.__setattr__(self, name, tuple(sorted(nodes)))
         if not self.brokers and not self.controllers:
@@ -111,6 +119,7 @@ class Ask:
         if both:
             raise InvalidInput(f"node {both[0]} is in brokers and in controllers: a combined node is a broker")
         self._require_what_fits_the_kind()
+        _require_partitions(self.accepted_partitions)
         if not 0 <= self.batch_limit <= _MAX_BATCH:
             raise InvalidInput(f"batch_limit is {self.batch_limit}: use 0 to {_MAX_BATCH}, 0 for what ISR allows")
         if len(self.hook) > _MAX_HOOK_CHARS or not self.hook.isprintable():
@@ -168,6 +177,13 @@ class Ask:
             raise InvalidInput(f"batch_limit is {self.batch_limit}: only {kinds} has batches; leave it out")
         if self.finalize:
             raise InvalidInput(f"finalize of {self.kind} is set: only {kinds} raises metadata.version")
+        accepted: tuple[tuple[str, tuple[str | int, ...]], ...] = (
+            ("accepted_partitions", self.accepted_partitions),
+            ("accepted_brokers", self.accepted_brokers),
+        )
+        for name, given in accepted:
+            if given:
+                raise InvalidInput(f"{name} is {list(given)}: only {kinds} waits for trouble; leave it out")
 
 
 def _require_nodes(name: str, nodes: tuple[int, ...]) -> None:
@@ -177,6 +193,16 @@ def _require_nodes(name: str, nodes: tuple[int, ...]) -> None:
         require_broker_id(node)
     if len(set(nodes)) != len(nodes):
         raise InvalidInput(f"{name} names one twice: {sorted(nodes)}")
+
+
+def _require_partitions(names: tuple[str, ...]) -> None:
+    if len(names) > MAX_ACCEPTED:
+        raise InvalidInput(f"accepted_partitions has {len(names)}: use up to {MAX_ACCEPTED}")
+    for name in names:
+        if not _PARTITION.fullmatch(name):
+            raise InvalidInput(
+                f"accepted_partitions has {name[:_MAX_HOOK_CHARS]!r}: use topic-number, such as orders-3"
+            )
 
 
 class HookKey(NamedTuple):
@@ -228,7 +254,8 @@ class BrokerWork:
 
     `is_excluded`: the exclusion of the broker is this ticket's own (the intent is stored before it is put), and
     `state_before` is what the federation said of the broker until then. `down_since_ms` is when it was seen down in
-    one piece until now, 0: it is up; `was_down`: it was, since its hook was asked for.
+    one piece until now, 0: it is up; `was_down`: it was, since its hook was asked for. `was_out_of_sync`:
+    replicas of the broker were when the operation began, which its restart may cure.
     """
 
     node: int
@@ -240,6 +267,7 @@ class BrokerWork:
     down_since_ms: int = 0
     was_down: bool = False
     detail: Text = ""
+    was_out_of_sync: bool = False
 
 
 class OperationPhase(Enum):

@@ -6,7 +6,7 @@
 
 `read` makes such a dataclass of a table of TOML, and refuses what does not fit: `section.key is VALUE: fix`. The same
 fields make the example file, the reference page, the JSON schema and `guardian config explain`
-(guardian/cli/config_pages.py).
+(guardian/member/commands/config_pages.py).
 
 These are plain dataclasses, not models of pydantic: Spark workers and the CLI read settings too, and its import takes
 longer than that of all of guardian.config.
@@ -19,6 +19,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -293,9 +294,13 @@ def real(path: str, value: object, *, is_whole: bool = False) -> float:
 
 def at_ms(path: str, value: object) -> int:
     """Return the ms since the epoch of a time with its zone. Raises InvalidInput."""
-    if not isinstance(value, datetime) or value.tzinfo is None:
+    at = value
+    if isinstance(value, str):  # YAML and JSON have no times of their own
+        with suppress(ValueError):
+            at = datetime.fromisoformat(value)
+    if not isinstance(at, datetime) or at.tzinfo is None:
         raise InvalidInput(f"{path} is {value!s:.200}: use a time with its zone, such as 2026-11-23T08:00:00Z")
-    return int(value.timestamp() * 1000)
+    return int(at.timestamp() * 1000)
 
 
 def _items(path: str, hint: Any, facts: Setting, value: object) -> Iterator[object]:

@@ -13,7 +13,7 @@
     relieve                     the least data that brings full disks below a limit
     heal                        dead brokers, broken disks and broken rules, and nothing else
 
-Kinds that move nothing have their tasks beside them (guardian/core/kinds).
+Kinds that move nothing have their tasks beside them (guardian/tickets/kinds).
 
 Each holds all that its planner needs besides the model and the settings, as data that can be sent to a worker. Standard
 library only: a command line makes them.

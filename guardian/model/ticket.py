@@ -16,6 +16,8 @@ from enum import Enum
 from guardian.model.operation import Ask
 from guardian.model.text import Text
 
+# One command carries an execution whole, and a command must stay below what Raft sends in one piece.
+MAX_EXECUTION_BYTES = 900_000
 MAX_TROUBLES = 1000  # of one ticket; a storm is far fewer
 
 
@@ -66,6 +68,9 @@ _OVER = frozenset(
         TicketState.ROLLED_BACK,
     }
 )
+
+OPEN_STATES = tuple(state for state in TicketState if state not in _OVER)
+DRIVEN_STATES = tuple(state for state in TicketState if state in _DRIVEN)
 
 VALID_TRANSITIONS: dict[TicketState, frozenset[TicketState]] = {
     TicketState.DRAFT: frozenset({TicketState.PENDING, TicketState.REJECTED}),
@@ -119,6 +124,37 @@ class TicketTrouble:
 
 
 @dataclass(frozen=True, slots=True)
+class TicketPart:
+    """A ticket's place in a sequence of tickets that carries one plan under one approval: `number` (from 1) of `count`.
+
+    `first` is the id of the first one. `moves` and `bytes_to_copy` are those of the whole sequence, `left_moves` and
+    `left_bytes` those of this part and all that follow.
+    """
+
+    first: str
+    number: int
+    count: int
+    moves: int = 0
+    bytes_to_copy: int = 0
+    left_moves: int = 0
+    left_bytes: int = 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.number == self.count
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all parts, in the order in which they run."""
+        return tuple(part_id(self.first, number) for number in range(1, self.count + 1))
+
+
+def part_id(first: str, number: int) -> str:
+    """Return the id of a part, by the id of the first one and its number from 1."""
+    return first if number == 1 else f"{first}-{number}"
+
+
+@dataclass(frozen=True, slots=True)
 class Ticket:
     """`moves` and `bytes_to_copy` repeat the plan's, for lists. What is still PENDING or APPROVED at `expires_at_ms`
     expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed;
@@ -126,6 +162,8 @@ class Ticket:
     `max_throttle` is more, also the most that they may be. `approved_throttle` is the highest that somebody approved,
     once the rates have changed since the approval; 0: they have not. `tenants` are patterns of those that the author's
     role is limited to, none: it is not limited; a plan that is made anew moves no topics of others.
+
+    `part` is its place in a sequence of tickets that carries one plan; None: it stands alone.
 
     A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
     """
@@ -150,3 +188,19 @@ class Ticket:
     approved_throttle: int = 0
     troubles: tuple[TicketTrouble, ...] = ()
     tenants: tuple[str, ...] = ()
+    part: TicketPart | None = None
+
+    @property
+    def follows_another(self) -> bool:
+        """Tell whether another ticket of its sequence runs first, and was approved for it."""
+        return self.part is not None and self.part.number > 1
+
+    @property
+    def approved_moves(self) -> int:
+        """How many moves the one approval is for: those of the whole sequence."""
+        return self.part.moves if self.part is not None else self.moves
+
+    @property
+    def approved_bytes(self) -> int:
+        """How much the one approval lets copy: what the whole sequence copies."""
+        return self.part.bytes_to_copy if self.part is not None else self.bytes_to_copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
@@ -20,7 +20,10 @@ _SECRET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _NAMED = 5
+_SHOWN_BROKERS = 10
 _MAX_BROKER_ID = 2**31 - 1
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?", re.ASCII)
+_HTTPS_URL = re.compile(r"https://[^\s/?#@]+(/[^\s#]*)?")
 _HTTP_URL = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 _ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 
@@ -52,7 +55,23 @@ class SecurityProtocol(StrEnum):
         return self.value.endswith("SSL")
 
 
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+# What a login by each mechanism consists of; of OAUTHBEARER, one of two ways to a token.
+_PASSWORD = ("username", "password_secret")
+_TOKEN_OF_A_FILE = ("token_secret",)
+_TOKEN_OF_AN_ENDPOINT = ("token_endpoint", *_PASSWORD)
+_TOKEN_FIELDS = (*_TOKEN_OF_A_FILE, *_TOKEN_OF_AN_ENDPOINT, "token_ca_secret", "token_scope")
+_KERBEROS = ("username", "keytab_secret")
+_FIELDS_OF = {
+    "PLAIN": _PASSWORD,
+    "SCRAM-SHA-256": _PASSWORD,
+    "SCRAM-SHA-512": _PASSWORD,
+    "OAUTHBEARER": _TOKEN_FIELDS,
+    "GSSAPI": (*_KERBEROS, "kerberos_service"),
+}
+SASL_MECHANISMS = tuple(_FIELDS_OF)
+KERBEROS_SERVICE = "kafka"  # unless a cluster names another
+# Who listens could use what these send.
+_SENT_PLAINLY = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
 
 
 def require_secret_name(field_name: str, value: str) -> None:
@@ -66,31 +85,93 @@ def require_secret_name(field_name: str, value: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSecurity:
-    """How Guardian logs in to a cluster. `password_secret` and `ca_secret` name files in the folder of secrets of every
-    member; what is in them is never stored. A password that is sent as it is (PLAIN) only goes over TLS."""
+    """How Guardian connects and logs in to a cluster.
+
+    Fields that end in `_secret` name files in the folder of secrets of every member; what is in them is never stored.
+    `certificate_secret` and `key_secret` are what Guardian shows to brokers, `tls_server_name` is in the certificate of
+    every broker; empty: the host that it is connected to. `username` is the user of PLAIN and SCRAM, the client's id at
+    `token_endpoint`, or the principal of Kerberos. A password or token that is sent as it is only goes over TLS.
+    """
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     sasl_mechanism: str = ""
     username: str = ""
     password_secret: str = ""
     ca_secret: str = ""
+    certificate_secret: str = ""
+    key_secret: str = ""
+    tls_server_name: str = ""
+    token_secret: str = ""
+    token_endpoint: str = ""
+    token_scope: str = ""
+    token_ca_secret: str = ""
+    keytab_secret: str = ""
+    kerberos_service: str = ""
 
     def __post_init__(self) -> None:
+        for name, secret in self.secrets().items():
+            require_secret_name(f"security.{name}", secret)
+        self._require_login()
+        self._require_tls_fields()
+
+    def secrets(self) -> dict[str, str]:
+        """Return the names of files in the folder of secrets, by the field that names each."""
+        named = ((name, str(getattr(self, name))) for name in self.__dataclass_fields__ if name.endswith("_secret"))
+        return {name: secret for name, secret in named if secret}
+
+    def _require_login(self) -> None:
+        """Raises InvalidInput unless there is all that the mechanism needs, and nothing of another one."""
+        mechanism = self.sasl_mechanism
         if self.protocol.uses_sasl:
-            if self.sasl_mechanism not in SASL_MECHANISMS:
+            if mechanism not in SASL_MECHANISMS:
+                raise InvalidInput(f"security.sasl_mechanism is {mechanism!r}: use one of {', '.join(SASL_MECHANISMS)}")
+            if missing := self._missing():
+                raise InvalidInput(f"security.protocol {self.protocol} with {mechanism} needs {missing}")
+            if mechanism in _SENT_PLAINLY and not self.protocol.uses_tls:
                 raise InvalidInput(
-                    f"security.sasl_mechanism is {self.sasl_mechanism!r}: use one of {', '.join(SASL_MECHANISMS)}"
+                    f"security.protocol is {self.protocol} with sasl_mechanism {mechanism}, which would send "
+                    f"{_SENT_PLAINLY[mechanism]} in plain text; use SASL_SSL, or a SCRAM mechanism"
                 )
-            if not self.username or not self.password_secret:
-                raise InvalidInput(f"security.protocol {self.protocol} needs username and password_secret")
-            if self.sasl_mechanism == "PLAIN" and not self.protocol.uses_tls:
+        of_others = {name for names in _FIELDS_OF.values() for name in names} - {*_FIELDS_OF.get(mechanism, _PASSWORD)}
+        for name in sorted(filter(lambda each: getattr(self, each), of_others)):
+            raise InvalidInput(
+                f"security.{name} is {getattr(self, name)!r}, which sasl_mechanism {mechanism!r} does not use: "
+                "leave it out, or use its mechanism"
+            )
+        if self.token_endpoint and not _HTTPS_URL.fullmatch(self.token_endpoint):
+            raise InvalidInput(f"security.token_endpoint is {self.token_endpoint!r}: use https://host/path")
+        if self.kerberos_service and not _LABEL.fullmatch(self.kerberos_service):
+            raise InvalidInput(f"security.kerberos_service is {self.kerberos_service!r}: use a name such as kafka")
+
+    def _missing(self) -> str:
+        """Return the fields that the login lacks, for people; empty: none."""
+        if self.sasl_mechanism != "OAUTHBEARER":
+            needed = _KERBEROS if self.sasl_mechanism == "GSSAPI" else _PASSWORD
+            return "" if all(getattr(self, name) for name in needed) else " and ".join(needed)
+        if self.token_secret:
+            extra = [name for name in _TOKEN_FIELDS if name not in _TOKEN_OF_A_FILE and getattr(self, name)]
+            return f"either token_secret or {extra[0]}, not both" if extra else ""
+        if all(getattr(self, name) for name in _TOKEN_OF_AN_ENDPOINT):
+            return ""
+        return "token_secret, or token_endpoint with username (the client's id) and password_secret (its secret)"
+
+    def _require_tls_fields(self) -> None:
+        if bool(self.certificate_secret) != bool(self.key_secret):
+            raise InvalidInput(
+                f"security.certificate_secret is {self.certificate_secret!r} and key_secret is {self.key_secret!r}: "
+                "name both or neither"
+            )
+        for name in ("certificate_secret", "tls_server_name"):
+            if getattr(self, name) and not self.protocol.uses_tls:
                 raise InvalidInput(
-                    f"security.protocol is {self.protocol} with sasl_mechanism PLAIN, which would send the password in "
-                    "plain text; use SASL_SSL, or a SCRAM mechanism"
+                    f"security.{name} is {getattr(self, name)!r} with protocol {self.protocol}: use SSL or SASL_SSL, "
+                    "or leave it out"
                 )
-        for name in ("password_secret", "ca_secret"):
-            if getattr(self, name):
-                require_secret_name(f"security.{name}", getattr(self, name))
+        if self.tls_server_name and not _HOST.fullmatch(self.tls_server_name):
+            raise InvalidInput(
+                f"security.tls_server_name is {self.tls_server_name!r}: use a host's name that stands in the brokers' "
+                "certificates, such as kafka.example.net"
+            )
 
 
 class BrokerState(Enum):
@@ -176,6 +257,12 @@ def require_broker_id(broker_id: int) -> None:
     """Raises InvalidInput unless it is one that Kafka can have: 0 to 2147483647."""
     if not 0 <= broker_id <= _MAX_BROKER_ID:
         raise InvalidInput(f"broker id is {broker_id}: use 0 to {_MAX_BROKER_ID}")
+
+
+def why_no_broker(cluster: str, broker_id: int, known: Iterable[int]) -> str:
+    """Return the sentence about a broker that a cluster does not have: whatever way a plan is asked for, it is one."""
+    names = some(sorted(known), _SHOWN_BROKERS) or "none"
+    return f"broker {broker_id} is not in the model of cluster {cluster}: name one of {names}"
 
 
 def require_label(label: str) -> None:

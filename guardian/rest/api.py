@@ -1,51 +1,55 @@
 """Guardian's own API under /api/v1: what the CLI shows and does, for programs (docs/rest.md).
 
 Answers are the protobuf messages of the gRPC API as JSON, so that `-o json`, this API and a program in another language
-that speaks gRPC see the same names; errors are application/problem+json. Handlers are synchronous: they run in the pool
-of threads of the web application.
+that speaks gRPC see the same names; errors are application/problem+json. Handlers are synchronous and run in the pool
+of threads of the web application, but for those that make a plan: these wait for a job of the desk, without a thread.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
-from itertools import islice
+from functools import partial
+from itertools import takewhile
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.concurrency import run_in_threadpool
 from google.protobuf.message import Message
 
 from guardian import __version__
 from guardian.client import GuardianClient
-from guardian.client.tickets import TicketOptions
-from guardian.core.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
+from guardian.client.tickets import TicketOptions, TicketPage
 from guardian.errors import InvalidInput, NotFound
-from guardian.kafka import reassignment_json
+from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.event import EventKind
-from guardian.model.identity import LOCAL, Identity, Role
 from guardian.model.links import LinkSettings
 from guardian.model.plan import Plan
 from guardian.model.tasks import CreateTopic, MigrateIdc
-from guardian.model.ticket import TicketState
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
+from guardian.model.wire.entries import directory_of_entries
+from guardian.model.wire.events import event_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.model.wire.plans import plan_to_proto
+from guardian.model.wire.previews import preview_to_proto, progress_to_proto
+from guardian.model.wire.status import TOLD
+from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
+from guardian.planning.model import Lane
 from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
-from guardian.rest.parts import RestParts, require_role
+from guardian.rest.parts import Job, RestParts, host_of, person_of, require_role, settled
 from guardian.rest.problems import PROBLEM, ProblemRoute, problem
 from guardian.rest.schemas import as_dict, components, reference
-from guardian.wire.entries import directory_of_entries
-from guardian.wire.events import event_to_proto
-from guardian.wire.federation import cluster_to_proto
-from guardian.wire.plans import plan_to_proto
-from guardian.wire.previews import preview_to_proto, progress_to_proto
-from guardian.wire.status import TOLD
-from guardian.wire.tickets import execution_to_proto, ticket_to_proto
+from guardian.security.model.identity import LOCAL, Identity, Role
+from guardian.security.rules.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
+from guardian.web.answers import JsonAnswer
 from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
 
 PREFIX = "/api/v1"
 _MAX_LIMIT = 1000
+_LOOK_S = 1.0  # until it is looked again whether the client is still there
 _JSON = "application/json"
 _MESSAGES: tuple[type[Message], ...] = (
     federation_pb2.Cluster,
@@ -106,7 +110,11 @@ _OWN_SCHEMAS: dict[str, Any] = {
 }
 
 Limit = Annotated[int, Query(ge=1, le=_MAX_LIMIT, description="How many at most.")]
-_Register = Callable[[Callable[..., Response]], Callable[..., Response]]
+PageToken = Annotated[
+    str, Query(description="The `next_page_token` of the page before; the header Link has the whole address.")
+]
+_Handler = Callable[..., Response | Awaitable[Response]]
+_Register = Callable[[_Handler], _Handler]
 ClusterFilter = Annotated[str, Query(description="Of this cluster only.")]
 
 
@@ -139,7 +147,7 @@ class Api:
         self._openapi()
 
     def _get(self, path: str, rule: RouteRule, schema: Mapping[str, Any], what: str, tag: str) -> _Register:
-        register = self.router.get(path, responses=_answers(schema, what), response_class=JSONResponse, tags=[tag])
+        register = self.router.get(path, responses=_answers(schema, what), response_class=JsonAnswer, tags=[tag])
         return lambda handler: register(access(rule)(handler))
 
     def _post(
@@ -149,7 +157,7 @@ class Api:
             path,
             responses=_answers(schema, what, status),
             status_code=status,
-            response_class=JSONResponse,
+            response_class=JsonAnswer,
             tags=[tag],
             dependencies=[Depends(_require_json)],
         )
@@ -166,12 +174,12 @@ class Api:
         def clusters(request: Request) -> Response:
             """The registered clusters, with their brokers."""
             found = self._client(request).list_clusters()
-            return JSONResponse({"clusters": [as_dict(cluster_to_proto(cluster)) for cluster in found]})
+            return JsonAnswer({"clusters": [as_dict(cluster_to_proto(cluster)) for cluster in found]})
 
         @self._get("/clusters/{cluster}", VIEW_CLUSTER, _ref("Cluster"), "It.", "clusters")
         def cluster(request: Request, cluster: str) -> Response:
             """One cluster."""
-            return JSONResponse(as_dict(cluster_to_proto(_cluster(self._client(request), cluster))))
+            return JsonAnswer(as_dict(cluster_to_proto(_cluster(self._client(request), cluster))))
 
         @self._get(
             "/clusters/{cluster}/brokers", VIEW_CLUSTER, _object(brokers=_list_of("Broker")), "By id.", "clusters"
@@ -179,14 +187,14 @@ class Api:
         def brokers(request: Request, cluster: str) -> Response:
             """A cluster's brokers: rack, IDC, label, state, and where their metrics are."""
             found = cluster_to_proto(_cluster(self._client(request), cluster)).brokers
-            return JSONResponse({"brokers": [as_dict(broker) for broker in found]})
+            return JsonAnswer({"brokers": [as_dict(broker) for broker in found]})
 
         @self._get(
             "/clusters/{cluster}/brokers/{broker}/metrics", VIEW_CLUSTER, _ref("BrokerMetrics"), "Now.", "clusters"
         )
         def metrics(request: Request, cluster: str, broker: int) -> Response:
             """All numbers that a broker's reporter has now."""
-            return JSONResponse(as_dict(self._client(request).broker_metrics(cluster, broker)))
+            return JsonAnswer(as_dict(self._client(request).broker_metrics(cluster, broker)))
 
         @self._get("/clusters/{cluster}/durability", VIEW_CLUSTER, _ref("DurabilityReport"), "How safe.", "clusters")
         def durability(
@@ -195,7 +203,7 @@ class Api:
             topic: Annotated[list[str], Query(description="Patterns, as of the shell; none: all.")] = [],  # noqa: B006
         ) -> Response:
             """How safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
-            return JSONResponse(as_dict(self._client(request).durability(cluster, topic)))
+            return JsonAnswer(as_dict(self._client(request).durability(cluster, topic)))
 
     def _topics(self) -> None:
         listed = _object(topics=_list_of("ListedTopic"), total={"type": "integer"}, next={"type": "string"})
@@ -219,7 +227,10 @@ class Api:
                 found.setdefault(partition.topic, []).append(state)
             names = sorted(name for name in found if contains in name)
             page = [name for name in names if name > after][:limit]
-            entries = {each.topic.name: each.topic for each in client.federation(federation_pb2.TOPICS, cluster)}
+            said = client.federation(federation_pb2.TOPICS, cluster) if page else iter(())
+            # It is by name too: what is behind the page is not read.
+            directory = takewhile(lambda each: each.name <= page[-1], (entry.topic for entry in said))
+            entries = {each.name: each for each in directory}
             rows = [
                 {
                     "name": name,
@@ -232,7 +243,7 @@ class Api:
                 for name in page
             ]
             following = page[-1] if page and page[-1] != names[-1] else ""
-            return JSONResponse({"topics": rows, "total": len(names), "next": following})
+            return JsonAnswer({"topics": rows, "total": len(names), "next": following})
 
         one = _object(name={"type": "string"}, partitions=_list_of("TopicPartition"))
 
@@ -246,31 +257,36 @@ class Api:
             if not partitions:
                 raise NotFound(f"topic {topic!r} is not in cluster {cluster}: see {PREFIX}/clusters/{cluster}/topics")
             rows = [
-                {
-                    "partition": partition.partition,
-                    "leader": state.leader,
-                    "replicas": list(state.replicas),
-                    "isr": list(state.isr),
-                }
-                for partition, state in sorted(partitions.items())
+                {"partition": number, "leader": each.leader, "replicas": list(each.replicas), "isr": list(each.isr)}
+                for (_, number), each in sorted(partitions.items())
             ]
-            return JSONResponse({"name": topic, "partitions": rows})
+            return JsonAnswer({"name": topic, "partitions": rows})
 
     def _plans(self) -> None:
         @self._post("/clusters/{cluster}/plans", VIEW_CLUSTER, _ref("Plan"), "The plan; nothing is stored.", "plans")
-        def plan(request: Request, cluster: str, body: PlanBody) -> Response:
-            """Makes a plan at once, from what Kafka shows and the newest samples: many seconds on a large cluster."""
+        async def plan(request: Request, cluster: str, body: PlanBody) -> Response:
+            """Makes a plan from what Kafka shows and the newest samples, when it is this person's turn.
+
+            That is many seconds on a large cluster. Whoever asks for too many at once is answered 429.
+            """
             user = self._user(request)
             require_role(user, Role.VIEWER, cluster)
-            return JSONResponse(as_dict(plan_to_proto(self._made(user, cluster, body))))
+            what = f"{body.kind} of cluster {cluster}"
+            made: Plan = await self._in_turn(request, user, what, lambda job: self._made(job, user, cluster, body))
+            return JsonAnswer(as_dict(plan_to_proto(made)))
 
         @self._get("/plans/{plan_hash}", VIEW, _ref("Plan"), "It.", "plans")
         def stored(request: Request, plan_hash: str) -> Response:
             """The plan of a ticket, by the ticket's `plan_hash`."""
-            return JSONResponse(as_dict(plan_to_proto(self._client(request).plan(plan_hash))))
+            return JsonAnswer(as_dict(plan_to_proto(self._client(request).plan(plan_hash))))
 
     def _tickets(self) -> None:
-        listed = _object(tickets=_list_of("Ticket"), progress=_list_of("TicketProgress"), total={"type": "integer"})
+        listed = _object(
+            tickets=_list_of("Ticket"),
+            progress=_list_of("TicketProgress"),
+            next_page_token={"type": "string"},
+            total={"type": "integer"},
+        )
 
         @self._get("/tickets", VIEW, listed, "The newest first; progress of those that run.", "tickets")
         def tickets(
@@ -278,52 +294,34 @@ class Api:
             cluster: ClusterFilter = "",
             state: Annotated[list[str], Query(description="In one of these states.")] = [],  # noqa: B006
             limit: Limit = 100,
-            offset: Annotated[int, Query(ge=0, description="Leave out so many.")] = 0,
+            page_token: PageToken = "",
+            sequence: Annotated[
+                str,
+                Query(description="The tickets that carry one plan with this one, in order, and nothing else."),
+            ] = "",
         ) -> Response:
-            """Tickets, and how far those are that the executor drives."""
-            states = {_state(name) for name in state}
-            found = self._client(request).tickets_with_progress(cluster)
-            chosen = [each for each in found if not states or each[0].state in states]
-            page = chosen[offset : offset + limit]
-            return JSONResponse(
-                {
-                    "tickets": [as_dict(ticket_to_proto(ticket)) for ticket, _ in page],
-                    "progress": [as_dict(progress_to_proto(ticket.id, how)) for ticket, how in page if how],
-                    "total": len(chosen),
-                }
-            )
+            """Tickets, and how far those are that the executor drives; `total` is how many there are on all pages."""
+            states, client = {_state(name) for name in state}, self._client(request)
+            if sequence:
+                parts = client.parts_of(client.ticket(sequence)[0])
+                return _ticket_list(request, TicketPage(parts), len(parts))
+            page = client.ticket_page(cluster, states, "", page_token, limit, with_counts=True)
+            total = sum(count for (_, each), count in page.counts.items() if not states or each in states)
+            return _ticket_list(request, page, total)
 
         @self._post("/tickets", VIEW, _ref("CreateTicketReply"), "The ticket and its plan.", "tickets", 201)
-        def create(request: Request, body: TicketBody) -> Response:
+        async def create(request: Request, body: TicketBody) -> Response:
             """Makes a ticket: of a plan made now, of a reassignment, for brokers, or one that sends requests."""
             if sum(each is not None for each in (body.plan, body.reassignment, body.ask, body.request)) != 1:
                 raise InvalidInput("plan, reassignment, ask and request: give exactly one of them")
             user = self._user(request)
             require_role(user, Role.VIEWER if body.dry_run else Role.OPERATOR, body.cluster)
-            client, author = self._parts.client_for(user), _actor(user, body.author)
-            options = TicketOptions(
-                throttle=body.throttle, submit=body.submit, reason=body.reason, dry_run=body.dry_run
-            )
-            if body.ask is not None:
-                if body.max_throttle:
-                    raise InvalidInput(f"max_throttle is {body.max_throttle} and ask is given: give throttle alone")
-                ticket, plan = client.ask_for(
-                    body.cluster, body.ask.ask(), author=author, idempotency_key=body.idempotency_key, **options
-                )
-            else:
-                made = self._made(user, body.cluster, body.plan) if body.plan is not None else _read(body)
-                ticket, plan = client.create_ticket(
-                    made,
-                    author=author,
-                    max_throttle=body.max_throttle,
-                    idempotency_key=body.idempotency_key,
-                    **options,
-                )
+            ticket, plan = await self._asked(request, user, body)
             reply = tickets_pb2.CreateTicketReply(
                 ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan is not None else None
             )
             location = {"Location": f"{PREFIX}/tickets/{ticket.id}"} if ticket.id else {}
-            return JSONResponse(as_dict(reply), 200 if body.dry_run else 201, location)
+            return JsonAnswer(as_dict(reply), 200 if body.dry_run else 201, location)
 
         @self._get(
             "/tickets/{ticket_id}", VIEW, _ref("TicketDetail"), "The ticket, and its execution once it ran.", "tickets"
@@ -334,12 +332,12 @@ class Api:
             detail = tickets_pb2.TicketDetail(
                 ticket=ticket_to_proto(found), execution=execution_to_proto(execution) if execution else None
             )
-            return JSONResponse(as_dict(detail))
+            return JsonAnswer(as_dict(detail))
 
         @self._get("/tickets/{ticket_id}/preview", VIEW, _ref("PreviewTicketReply"), "Tick by tick.", "tickets")
         def preview(request: Request, ticket_id: str) -> Response:
             """What the ticket would send to Kafka, in order; of one that is over, what its way back would."""
-            return JSONResponse(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
+            return JsonAnswer(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
 
     def _actions(self) -> None:
         clients = GuardianClient
@@ -363,13 +361,13 @@ class Api:
             user = self._user(request)
             client, actor = self._parts.client_for(user), _actor(user, body.actor)
             changed = client.set_throttle(ticket_id, body.throttle, actor, body.reason, body.max_throttle)
-            return JSONResponse(as_dict(ticket_to_proto(changed)))
+            return JsonAnswer(as_dict(ticket_to_proto(changed)))
 
     def _action(self, name: str, act: Callable[..., Any], what: str) -> None:
         def action(request: Request, ticket_id: str, body: ActionBody) -> Response:
             user = self._user(request)
             changed = act(self._parts.client_for(user), ticket_id, _actor(user, body.actor), body.reason)
-            return JSONResponse(as_dict(ticket_to_proto(changed)))
+            return JsonAnswer(as_dict(ticket_to_proto(changed)))
 
         action.__name__ = name.replace("-", "_")
         action.__doc__ = what
@@ -379,12 +377,12 @@ class Api:
         @self._get("/findings", VIEW, _ref("FindingsReport"), "The gravest first.", "health")
         def findings(request: Request, cluster: ClusterFilter = "", limit: Limit = 100) -> Response:
             """What the leader's detectors find, and when they looked."""
-            return JSONResponse(as_dict(self._client(request).findings(cluster, limit)))
+            return JsonAnswer(as_dict(self._client(request).findings(cluster, limit)))
 
         @self._get("/healing", VIEW, _ref("HealingReport"), "By cluster.", "health")
         def healing(request: Request, cluster: ClusterFilter = "") -> Response:
             """What is done by itself about broken brokers and disks, and why not."""
-            return JSONResponse(as_dict(self._client(request).healing(cluster)))
+            return JsonAnswer(as_dict(self._client(request).healing(cluster)))
 
         @self._get("/events", VIEW, _object(events=_list_of("Event")), "Oldest first.", "health")
         def events(
@@ -399,19 +397,23 @@ class Api:
             found = self._client(request).events(
                 after=after, last=0 if after else limit, cluster=cluster, ticket_id=ticket, kinds=[*map(_kind, kind)]
             )
-            return JSONResponse({"events": [as_dict(event_to_proto(event)) for event in found[:limit]]})
+            return JsonAnswer({"events": [as_dict(event_to_proto(event)) for event in found[:limit]]})
 
-        @self._get("/audit", VIEW_ALL, _object(records=_list_of("AuditRecord")), "Newest first.", "health")
+        recorded = _object(records=_list_of("AuditRecord"), next_page_token={"type": "string"})
+
+        @self._get("/audit", VIEW_ALL, recorded, "Newest first.", "health")
         def audit(
             request: Request,
             actor: Annotated[str, Query(description="Of this one only.")] = "",
             from_ms: Annotated[int, Query(ge=0, description="Since the epoch.")] = 0,
             until_ms: Annotated[int, Query(ge=0, description="Exclusive; 0: now.")] = 0,
             limit: Limit = 100,
+            page_token: PageToken = "",
         ) -> Response:
-            """Who changed what."""
-            records = islice(self._client(request).audit(from_ms, until_ms, actor), limit)
-            return JSONResponse({"records": [as_dict(record) for record in records]})
+            """Who changed what. A page of one actor's may be short, or empty, and not the last."""
+            records, following = self._client(request).audit_page(from_ms, until_ms, actor, page_token, limit)
+            answer = {"records": [as_dict(record) for record in records], "next_page_token": following}
+            return JsonAnswer(answer, 200, _next_link(request, following))
 
     def _group(self) -> None:
         schema = _object(member=_ref("Member"), raft=_list_of("RaftMember"))
@@ -420,7 +422,7 @@ class Api:
         def members(request: Request) -> Response:
             """The members of Guardian's Raft group, and who leads."""
             client = self._client(request)
-            return JSONResponse(
+            return JsonAnswer(
                 {"member": as_dict(client.member()), "raft": [as_dict(each) for each in client.raft_members()]}
             )
 
@@ -430,18 +432,76 @@ class Api:
         def openapi() -> Response:
             if self._document is None:
                 self._document = api_document(self.router)
-            return JSONResponse(self._document)
+            return JsonAnswer(self._document)
 
         @self.router.api_route("/{rest:path}", methods=["GET", "POST"], include_in_schema=False)
         @access(VIEW)
         def unknown(rest: str) -> Response:
             return problem(404, "not-found", f"{PREFIX}/{rest[:100]} is no path of this API: see {PREFIX}/openapi.json")
 
-    def _made(self, user: Identity, cluster: str, body: PlanBody) -> Plan:
+    async def _in_turn(
+        self, request: Request, user: Identity, what: str, work: Callable[[Job], Any], lane: Lane = Lane.PEOPLE
+    ) -> Any:
+        """Return what the work comes to, when it is this person's turn; it is given up once its client is gone.
+
+        Raises Overloaded at once where too much waits already, and what the work raises.
+        """
+        person = person_of(user, host_of(request))
+        job = self._parts.planner.desk.submit(lane, person, what, work)
+        while not await settled(job, _LOOK_S):
+            if await request.is_disconnected():
+                job.cancel("the client that asked for this plan is gone")
+        return job.future.result()
+
+    async def _asked(self, request: Request, user: Identity, body: TicketBody) -> tuple[Ticket, Plan | None]:
+        """Return the ticket that was asked for, and its plan where it has one."""
+        asked = body.plan
+        if asked is None and body.ask is not None and body.dry_run:  # it may take as long as a plan
+            what = f"a dry run on cluster {body.cluster}"
+            rehearsed: tuple[Ticket, Plan | None] = await self._in_turn(
+                request, user, what, lambda _: self._created(user, body, lambda: _read(body)), Lane.LOOKUPS
+            )
+            return rehearsed
+        if asked is None:
+            return await run_in_threadpool(self._created, user, body, lambda: _read(body))
+        work = partial(self._planned, user, body, asked)
+        found: tuple[Ticket, Plan | None] = await self._in_turn(
+            request, user, f"{asked.kind} of cluster {body.cluster}", work
+        )
+        return found
+
+    def _planned(self, user: Identity, body: TicketBody, asked: PlanBody, job: Job) -> tuple[Ticket, Plan | None]:
+        def made() -> Plan:
+            plan = self._made(job, user, body.cluster, asked)
+            job.step("Ticket", "the plan becomes a ticket")  # raises for one whose client is gone: it makes no ticket
+            return plan
+
+        return self._created(user, body, made)
+
+    def _made(self, job: Job, user: Identity, cluster: str, body: PlanBody) -> Plan:
+        job.step("OptimizationProposals", f"the plan of kind {body.kind} is made and checked")
         directory = _directory(self._parts.client_for(user), cluster, body)
         planner = self._parts.planner
         settings = body.settings(planner.settings)
-        return planner.plan(cluster, body.task(cluster, directory), settings)
+        return planner.plan(job, cluster, body.task(cluster, directory), settings)
+
+    def _created(self, user: Identity, body: TicketBody, made: Callable[[], Plan]) -> tuple[Ticket, Plan | None]:
+        client, author = self._parts.client_for(user), _actor(user, body.author)
+        options = TicketOptions(throttle=body.throttle, submit=body.submit, reason=body.reason, dry_run=body.dry_run)
+        if body.ask is not None:
+            if body.max_throttle:
+                raise InvalidInput(f"max_throttle is {body.max_throttle} and ask is given: give throttle alone")
+            return client.ask_for(
+                body.cluster,
+                body.ask.ask(),
+                author=author,
+                idempotency_key=body.idempotency_key,
+                plan_s=self._parts.plan_s,
+                **options,
+            )
+        return client.create_ticket(
+            made(), author=author, max_throttle=body.max_throttle, idempotency_key=body.idempotency_key, **options
+        )
 
 
 def api_routes() -> APIRouter:
@@ -451,7 +511,8 @@ def api_routes() -> APIRouter:
         raise InvalidInput("this router only describes itself")
 
     planner: Any = None
-    return Api(RestParts(nobody, nobody, planner, nobody, nobody, nobody)).router
+    nothing: Any = None
+    return Api(RestParts(nobody, nobody, planner, nobody, nobody, nothing, nobody)).router
 
 
 def api_document(router: APIRouter) -> dict[str, Any]:
@@ -507,6 +568,22 @@ def _read(body: TicketBody) -> Plan:
     if body.request is not None:
         return body.requested(time.time_ns() // 1_000_000)
     return reassignment_json.read(body.reassignment_text(), body.cluster)
+
+
+def _ticket_list(request: Request, page: TicketPage, total: int) -> JsonAnswer:
+    answer = {
+        "tickets": [as_dict(ticket_to_proto(ticket)) for ticket, _ in page.tickets],
+        "progress": [as_dict(progress_to_proto(ticket.id, how)) for ticket, how in page.tickets if how],
+        "next_page_token": page.next_token,
+        "total": total,
+    }
+    return JsonAnswer(answer, 200, _next_link(request, page.next_token))
+
+
+def _next_link(request: Request, token: str) -> dict[str, str]:
+    """Return the header that leads to the next page (RFC 8288), if there is one."""
+    following = request.url.include_query_params(page_token=token)
+    return {"Link": f'<{following.path}?{following.query}>; rel="next"'} if token else {}
 
 
 def _state(name: str) -> TicketState:

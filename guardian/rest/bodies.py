@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, Union, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from guardian.core.kinds.registry import KINDS
-from guardian.core.kinds.requested import RequestKind
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
@@ -30,6 +28,8 @@ from guardian.model.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.tickets.kinds.registry import KINDS
+from guardian.tickets.kinds.requested import RequestKind
 
 _MAX_REASON_CHARS = 500
 
@@ -126,6 +126,12 @@ class AskBody(_Body):
     accept_unavailable: bool = Field(False, description="Partitions may be unavailable meanwhile.")
     finalize: bool = Field(False, description="rolling-restart: raise metadata.version at the end, for good.")
     metadata_version: int = Field(0, ge=0, description="finalize: to this level; 0: the highest that all support.")
+    accepted_partitions: list[str] = Field(
+        [], description="rolling-restart: partitions, such as orders-3, whose trouble nothing waits for."
+    )
+    accepted_brokers: list[int] = Field(
+        [], description="rolling-restart: brokers that are down or out of sync, and that nothing waits for."
+    )
 
     def ask(self) -> Ask:
         """Raises InvalidInput."""
@@ -139,6 +145,8 @@ class AskBody(_Body):
             self.accept_unavailable,
             finalize=self.finalize,
             metadata_version=self.metadata_version,
+            accepted_partitions=tuple(self.accepted_partitions),
+            accepted_brokers=tuple(self.accepted_brokers),
         )
 
 

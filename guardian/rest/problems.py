@@ -7,11 +7,11 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from guardian.errors import GuardianError, NotSignedIn, Overloaded
-from guardian.wire.status import told_of
+from guardian.model.wire.status import told_of
+from guardian.web.answers import JsonAnswer
 
 PROBLEM = "application/problem+json"
 
@@ -33,7 +33,7 @@ def headers_of(error: Exception) -> dict[str, str]:
 def problem(status: int, kind: str, detail: str, headers: dict[str, str] | None = None) -> Response:
     title = kind.replace("-", " ")
     body = {"type": f"urn:guardian:{kind}", "title": title, "status": status, "detail": detail}
-    return JSONResponse(body, status, headers, PROBLEM)
+    return JsonAnswer(body, status, headers, PROBLEM)
 
 
 def problem_of(error: GuardianError) -> Response:

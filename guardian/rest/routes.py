@@ -11,7 +11,7 @@ from guardian.rest.parts import RestParts
 
 
 class Rest:
-    """Guardian's own API, and Cruise Control's; `close` ends what they do."""
+    """Guardian's own API, and Cruise Control's; `close` ends what the group is told of user tasks."""
 
     def __init__(self, parts: RestParts, concurrency: Concurrency) -> None:
         self._cruise_control = CruiseControl(parts, concurrency)

@@ -1,4 +1,4 @@
-"""What the metrics lake tells of a cluster, as pages show it. The member reads the lake (guardian.server.observed)."""
+"""What the lake tells of a cluster, as pages show it. The member reads the lake (guardian.health.loop.observed)."""
 
 from __future__ import annotations
 

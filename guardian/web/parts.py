@@ -18,7 +18,7 @@ from guardian.web.observed import NothingObserved, Observed
 
 
 class Person(Protocol):
-    """Who asks; guardian.model.identity.Identity is one."""
+    """Who asks; guardian.security.model.identity.Identity is one."""
 
     @property
     def name(self) -> str: ...
@@ -56,9 +56,11 @@ class WebParts:
     change something, which checks it. `observed` reads the metrics lake; what is dear to read, as that is in a large
     federation, a page awaits for `dear_wait_s`, then is shown without it. `signs_in`: people sign in and out.
 
-    `not_ready` returns why the member can't serve, or None; `targets` the answer for Prometheus' service discovery, or
-    raises a GuardianError; `metrics` are the pages by path; `cautions` are sentences on how the member was
-    configured."""
+    `not_ready` returns at once why the member can't serve, or None; `targets` the answer for Prometheus' service
+    discovery, of the clusters that fit, or raises a GuardianError; `metrics` are the pages by path, `scraper_of` says
+    for whom, and `sinks` of which clusters a sink gets events (none: of all); `cautions` are sentences on how the
+    member was configured. The whole body of a request has `body_s`; a person may have `live_pages` open that show what
+    changes as it does."""
 
     member: str
     client_for: Callable[[Person], GuardianClient]
@@ -69,10 +71,14 @@ class WebParts:
     observed: Observed = field(default_factory=NothingObserved)
     dear_wait_s: float = 0.2
     not_ready: Callable[[], str | None] = lambda: None
-    targets: Callable[[], bytes] = lambda: b"[]"
+    targets: Callable[[Callable[[str], bool]], bytes] = lambda _: b"[]"
     metrics: Mapping[str, CollectorRegistry] = field(default_factory=dict)
+    scraper_of: Callable[[Request], Person] = _local
+    sinks: Mapping[str, frozenset[str]] = field(default_factory=dict)
     signs_in: bool = False
     cautions: tuple[str, ...] = ()
+    body_s: float = 60.0
+    live_pages: int = 20
 
     def client(self, request: Request) -> GuardianClient:
         """For whoever asks."""

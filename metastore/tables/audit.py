@@ -12,12 +12,14 @@ from typing import Any
 
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
+from guardian.model.federation import SharedDocument, document_changes
 from guardian.model.text import some
 from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.clock import bounded, stored_clock
+from metastore.tables.federation import stored_document
 from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2
 
@@ -36,7 +38,8 @@ _Description = tuple[str, str]  # subject and detail
 
 def _ticket_added(command: records_pb2.AddTicket) -> _Description:
     ticket = command.ticket
-    return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}"
+    parts = f", the first of {1 + len(command.following)} of one plan" if command.following else ""
+    return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}{parts}"
 
 
 def _ticket_advanced(command: records_pb2.AdvanceTicket) -> _Description | None:
@@ -54,10 +57,29 @@ def _ticket_amended(command: records_pb2.AmendTicket) -> _Description:
     return f"ticket {command.ticket_id}", f"brokers {brokers}{reason}"
 
 
-def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Description | None:
+def _federation_changed(command: federation_pb2.ChangeFederationRequest, view: ReadView) -> _Description | None:
+    """Describe the changes; of documents, which say who may what, also which of their settings came and went."""
     if command.dry_run:
         return None
-    return some((_change_name(change) for change in command.changes), _MAX_NAMED), f"{len(command.changes)} changes"
+    subject = some((_change_name(change) for change in command.changes), _MAX_NAMED)
+    told = [
+        f"{len(command.changes)} changes",
+        *(said for each in command.changes if (said := _of_document(each, view))),
+    ]
+    return subject, "; ".join(told)
+
+
+def _of_document(change: federation_pb2.FederationChange, view: ReadView) -> str:
+    name = change.put.document.name or change.drop.document
+    if not name:
+        return ""
+    try:
+        stored = stored_document(view, name)
+        before = stored.table if stored is not None else {}
+        after = SharedDocument(name, change.put.document.json).table if change.put.document.name else {}
+    except InvalidInput:  # which is why the change is refused
+        return ""
+    return ", ".join(f"{each.sign}{each.setting} {each.text}" for each in document_changes(before, after))
 
 
 def _partitions_deleted(command: Any) -> _Description:
@@ -73,16 +95,19 @@ _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
     "add_ticket": _ticket_added,
     "advance_ticket": _ticket_advanced,
     "amend_ticket": _ticket_amended,
-    "change_federation": _federation_changed,
     "delete_partitions": _partitions_deleted,
     "raise_level": lambda raised: ("feature level", str(raised.level)),
 }
 
 
-def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | None:
-    """The record of a command that changed something, or was refused with `error`; None when it is not audited."""
-    describe = _DESCRIBE.get(kind)
-    description = describe(command) if describe is not None else None
+def record(kind: str, command: Any, view: ReadView, proposal: Proposal, error: str) -> Put | None:
+    """The record of a command that changed something, or was refused with `error`; None when it is not audited. `view`
+    is the store before the command."""
+    if kind == "change_federation":
+        description = _federation_changed(command, view)
+    else:
+        describe = _DESCRIBE.get(kind)
+        description = describe(command) if describe is not None else None
     if description is None:
         return None
     subject, detail = description

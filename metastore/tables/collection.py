@@ -1,11 +1,10 @@
-"""Who collects which broker: one record. What becomes of it is decided in guardian.core.assigning."""
+"""Who collects which broker: one record. What becomes of it is decided in guardian.collection.rules.assigning."""
 
 from __future__ import annotations
 
-from guardian.core import assigning
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.collection import CollectionAssignment
-from guardian.wire.collection import assignment_from_proto, assignment_to_proto
+from guardian.model.wire.collection import assignment_from_proto, assignment_to_proto
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import ReadView
@@ -18,13 +17,13 @@ def handle_join(command: records_pb2.JoinCollection, view: ReadView, _proposal: 
     if not command.member or not command.incarnation:
         raise InvalidInput("member or incarnation is empty: name the member and its process")
     now = stored_assignment(view)
-    return _records(now, assigning.join(now, command.member, command.incarnation)), records_pb2.CommandReply()
+    return _records(now, now.joined(command.member, command.incarnation)), records_pb2.CommandReply()
 
 
 def handle_ack(command: records_pb2.AckCollection, view: ReadView, _proposal: Proposal) -> Decision:
     """A process has acted on a generation. Refused when another one has taken its seat."""
     now = stored_assignment(view)
-    then = assigning.ack(now, command.member, command.incarnation, command.generation)
+    then = now.acknowledged(command.member, command.incarnation, command.generation)
     return _records(now, then), records_pb2.CommandReply()
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.cordon import Cordon
-from guardian.wire.cordons import cordon_from_proto, cordon_to_proto
+from guardian.model.wire.cordons import cordon_from_proto, cordon_to_proto
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardian.core import eventing
 from guardian.errors import InvalidInput
+from guardian.model import eventing
 from guardian.model.event import Call, Event
-from guardian.wire.events import call_from_proto, event_from_proto, event_to_proto
-from guardian.wire.protection import protection_from_proto
-from guardian.wire.tickets import execution_from_proto, ticket_from_proto
+from guardian.model.wire.events import call_from_proto, event_from_proto, event_to_proto
+from guardian.model.wire.protection import protection_from_proto
+from guardian.model.wire.tickets import execution_from_proto, ticket_from_proto
 from metastore import keys
 from metastore.records import Delete, Put, Record
-from metastore.store import ReadView
+from metastore.store import ReadView, Snapshot
 from metastore.tables.overlay import Overlay
 from metastore.tables.proposal import Decision, Proposal
 from metastore.tables.protection import stored_protection
@@ -31,6 +31,7 @@ _MAX_NAME_CHARS = 200
 _MAX_FINDING_CHARS = 1000
 _MAX_SENTENCE_CHARS = 2000
 _SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_protection", "put_events"})
+_MAX_ID = (1 << 64) - 1
 _SHIFT = 8  # of what one command makes: up to 200 of calls, or MAX_EVENTS of throttles and one of the ticket
 
 
@@ -154,6 +155,13 @@ def page(view: ReadView, after: int, limit: int) -> tuple[Event, ...]:
     """The next events behind the one with this id, oldest first."""
     rows = view.scan(keys.events(), keys.event(after + 1), limit)
     return tuple(event_from_proto(events_pb2.Event.FromString(value)) for _, value in rows)
+
+
+def newest_id(snapshot: Snapshot) -> int:
+    """The id of the newest event that is kept, by one look; 0: none is."""
+    prefix = keys.events()
+    found = snapshot.floor(prefix, keys.event(_MAX_ID))
+    return int.from_bytes(found[0][len(prefix) :], "big") if found is not None else 0
 
 
 def delivered(view: ReadView, sink: str) -> int | None:

@@ -1,4 +1,4 @@
-"""The federation's entries: machines, tenants, topics, IDC policies, exclusions. A set is changed as a whole.
+"""The federation's entries: machines, tenants, topics, IDC policies, exclusions, documents. A set changes as a whole.
 
     each change     a put of what is stored already changes nothing, not even the revision
     all together    checked as they will be, so the order within a set does not matter: what an entry names exists,
@@ -11,24 +11,27 @@ in which one comparison fails changes nothing.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, SharedDocument, Tenant, Topic, name_of
 from guardian.model.topology import BrokerState
-from guardian.wire.entries import entry_from_proto, entry_to_proto
-from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.model.wire.entries import entry_from_proto, entry_to_proto
+from guardian.model.wire.federation import cluster_from_proto, cluster_to_proto
 from metastore import keys
 from metastore.keys import Table
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables.overlay import Overlay, first_referrer
+from metastore.tables.pages import narrowed, referrers_behind, rows_behind, rows_under
 from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, records_pb2
 
 MAX_CHANGES = 1000
+_SLICE = 200
 
 TABLES: dict[int, Table] = {
     federation_pb2.MACHINES: Table.MACHINE,
@@ -36,7 +39,9 @@ TABLES: dict[int, Table] = {
     federation_pb2.TOPICS: Table.TOPIC,
     federation_pb2.IDC_POLICIES: Table.IDC_POLICY,
     federation_pb2.EXCLUSIONS: Table.EXCLUSION,
+    federation_pb2.DOCUMENTS: Table.DOCUMENT,
 }
+_MAKES_KEYS_OF_A_CLUSTER = {Table.TOPIC.prefix: keys.topics, Table.EXCLUSION.prefix: keys.exclusions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +72,76 @@ def handle_change(command: federation_pb2.ChangeFederationRequest, view: ReadVie
     return records, records_pb2.CommandReply(federation=federation_pb2.ChangeFederationReply(revisions=revisions))
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What somebody is shown who does not see every cluster: what is of these clusters, which ascend, free machines in
+    these IDCs or in none, and of the rest what `shows` lets pass."""
+
+    clusters: Sequence[str]
+    idcs: Collection[str]
+    shows: Callable[[federation_pb2.FederationEntry], bool]
+
+
 def page(
-    view: ReadView, prefix: bytes, after: bytes, limit: int, max_bytes: int
+    view: ReadView, prefix: bytes, after: bytes, limit: int, max_bytes: int, shown: Shown | None = None
 ) -> tuple[list[federation_pb2.FederationEntry], bytes]:
-    """The next entries under `prefix` behind the key `after`, and the last one's key; b"" when that was all."""
-    rows = view.scan(prefix, after + b"\x00" if after else b"", limit + 1)
-    found: list[federation_pb2.FederationEntry] = []
+    """Return the next entries under `prefix` behind the key `after` that are shown (None: all are), and the last one's
+    key; b"" when that was all. No key of an entry that is not shown is returned.
+
+    What is of a cluster, and machines, are read by index: of what is not shown, nothing. Tenants and IDC policies, of
+    which there are few, are looked at one after another.
+    """
+    table = prefix[:1]
+    if shown is None:
+        every, last = rows_behind(view, prefix, after, limit, max_bytes)
+    elif table in _MAKES_KEYS_OF_A_CLUSTER:
+        within = narrowed(prefix, map(_MAKES_KEYS_OF_A_CLUSTER[table], shown.clusters))
+        every, last = rows_under(view, within, after, limit, max_bytes)
+    elif table == Table.DOCUMENT.prefix:
+        return [], b""
+    else:
+        every, last = _shown_page(_shown_rows(view, prefix, after, shown), limit, max_bytes)
+    return [_entry(value) for _, value in every], last
+
+
+def is_named_by_topic_of(view: ReadView, target: bytes, clusters: Sequence[str]) -> bool:
+    """Return whether a topic on one of the clusters, which ascend, names what has the key `target`: by references, of
+    which it skips those of other clusters."""
+    prefix, position = keys.references(target), 0
+    while position < len(clusters):
+        start = prefix + keys.topics(clusters[position])
+        rows = view.scan(prefix + Table.TOPIC.prefix, start, 1)
+        if not rows:
+            return False
+        named_on, _ = keys.read_text(rows[0][0], len(prefix) + len(Table.TOPIC.prefix))
+        position = bisect_left(clusters, named_on, position)
+        if position < len(clusters) and clusters[position] == named_on:
+            return True
+    return False
+
+
+def _shown_rows(view: ReadView, prefix: bytes, after: bytes, shown: Shown) -> Iterator[tuple[bytes, bytes]]:
+    if prefix == Table.MACHINE.prefix:
+        targets = [*map(keys.cluster, shown.clusters), *map(keys.free_machines, {"", *shown.idcs})]
+        found = referrers_behind(view, targets, Table.MACHINE.prefix, after)
+        yield from ((key, value) for key in found if (value := view.get(key)) is not None)
+        return
+    while rows := view.scan(prefix, after + b"\x00" if after else b"", _SLICE):
+        yield from ((key, value) for key, value in rows if shown.shows(_entry(value)))
+        after = rows[-1][0]
+
+
+def _shown_page(
+    found: Iterator[tuple[bytes, bytes]], limit: int, max_bytes: int
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    rows: list[tuple[bytes, bytes]] = []
     size = 0
-    for key, value in rows[:limit]:
-        if found and size + len(value) > max_bytes:
-            break
-        found.append(federation_pb2.FederationEntry.FromString(value))
+    for key, value in found:
         size += len(value)
-        after = key
-    return found, after if len(found) < len(rows) else b""
+        if rows and (len(rows) == limit or size > max_bytes):
+            return rows, rows[-1][0]
+        rows.append((key, value))
+    return rows, b""
 
 
 def prefix_of(table: int, cluster: str, name: str) -> bytes:
@@ -101,7 +162,34 @@ def prefix_of(table: int, cluster: str, name: str) -> bytes:
         raise InvalidInput(f"cluster is {cluster!r}, but only topics and exclusions are of a cluster: leave it out")
     if not name:
         return found.prefix
-    return {Table.MACHINE: keys.machine, Table.TENANT: keys.tenant, Table.IDC_POLICY: keys.idc_policy}[found](name)
+    key_of = {
+        Table.MACHINE: keys.machine,
+        Table.TENANT: keys.tenant,
+        Table.IDC_POLICY: keys.idc_policy,
+        Table.DOCUMENT: keys.document,
+    }
+    return key_of[found](name)
+
+
+def _entry(value: bytes) -> federation_pb2.FederationEntry:
+    return federation_pb2.FederationEntry.FromString(value)
+
+
+def stored_document(view: Lookup, name: str) -> SharedDocument | None:
+    """Return the document; None: none of that name is stored."""
+    message = _document_entry(view, name)
+    return SharedDocument(message.document.name, message.document.json) if message is not None else None
+
+
+def document_revision(view: Lookup, name: str) -> int:
+    """Return the index of the document's last change; 0: none of that name is stored."""
+    message = _document_entry(view, name)
+    return message.revision if message is not None else 0
+
+
+def _document_entry(view: Lookup, name: str) -> federation_pb2.FederationEntry | None:
+    value = view.get(keys.document(name))
+    return _entry(value) if value is not None else None
 
 
 def _steps(command: federation_pb2.ChangeFederationRequest, view: ReadView, index: int) -> list[_Step]:
@@ -157,6 +245,8 @@ def _key(entry: Entry) -> bytes:
             return keys.idc_policy(entry.name)
         case Exclusion():
             return keys.exclusion(entry.cluster, entry.broker_id)
+        case SharedDocument():
+            return keys.document(entry.name)
 
 
 def _dropped(message: federation_pb2.FederationKey) -> tuple[bytes, str]:
@@ -175,7 +265,9 @@ def _dropped(message: federation_pb2.FederationKey) -> tuple[bytes, str]:
             exclusion = message.exclusion
             name = f"exclusion of broker {exclusion.broker_id} of cluster {exclusion.cluster}"
             return keys.exclusion(exclusion.cluster, exclusion.broker_id), name
-    raise InvalidInput("drop is empty: name a machine, tenant, topic, idc_policy or exclusion")
+        case "document":
+            return keys.document(message.document), message.document.replace("_", " ")
+    raise InvalidInput("drop is empty: name a machine, tenant, topic, idc_policy, exclusion or document")
 
 
 def _records(step: _Step) -> Iterator[Record]:
@@ -196,8 +288,8 @@ def _records(step: _Step) -> Iterator[Record]:
 def _targets(entry: Entry) -> Iterator[bytes]:
     """What the entry names."""
     match entry:
-        case Machine() if entry.cluster:
-            yield keys.cluster(entry.cluster)
+        case Machine():
+            yield keys.cluster(entry.cluster) if entry.cluster else keys.free_machines(entry.idc)
         case Exclusion():
             yield keys.cluster(entry.cluster)
         case Topic():

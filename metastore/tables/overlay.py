@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Sequence
 
 from guardian.model.federation import name_of
-from guardian.wire.entries import entry_from_proto
+from guardian.model.wire.entries import entry_from_proto
 from metastore import keys
 from metastore.records import Record
 from metastore.store import ReadView

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.protection import Protection
-from guardian.wire.protection import protection_from_proto, protection_to_proto
+from guardian.model.wire.protection import protection_from_proto, protection_to_proto
 from metastore import keys
 from metastore.records import Put
 from metastore.store import ReadView

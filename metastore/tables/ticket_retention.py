@@ -1,10 +1,11 @@
 """What goes of tickets and plans once it is old: an ended ticket with its execution, and a plan that no ticket has.
 
-The leader names candidates (guardian.server.housekeeping); each member decides about them alike, by the group's clock.
+The leader names candidates (guardian.replication.loop); each member decides about them alike, by the group's clock.
 A ticket stays, however old, while something still refers to it:
 
     a setting     one that it set in Kafka and has not restored
     an exclusion  one of its own; of a broker that it took offline anybody's, or that it is not active again
+    a sequence    one that it is a part of, of which not all parts are old
     a finding     one that calls a person, in a cluster where healing filed the ticket: it would begin anew
 """
 
@@ -15,11 +16,11 @@ from collections.abc import Iterable, Iterator
 
 from guardian.errors import InvalidInput
 from guardian.model.operation import AskKind
-from guardian.model.ticket import TicketState
+from guardian.model.ticket import TicketState, part_id
 from metastore import keys
 from metastore.records import Delete, Record
 from metastore.store import ReadView
-from metastore.tables import events, plans, ticket_index
+from metastore.tables import events, plans, ticket_index, ticket_order
 from metastore.tables.clock import stored_clock
 from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2, tickets_pb2
@@ -42,7 +43,10 @@ def handle_trim(command: records_pb2.TrimTickets, view: ReadView, _proposal: Pro
     changes: list[ticket_index.Change] = []
     for ticket, removal in selected(view, command.ticket_ids, before_ms):
         records += removal
-        changes.append(ticket_index.Change(ticket.cluster, ticket.id, TicketState(ticket.state), None))
+        records += ticket_order.updates(ticket, None)
+        changes.append(
+            ticket_index.Change(ticket.cluster, ticket.id, TicketState(ticket.state), None, ticket.created_at_ms)
+        )
         if ticket.plan_hash:
             uses[ticket.plan_hash] -= 1
     records += ticket_index.updates(view, changes) + plans.use(view, uses)
@@ -72,7 +76,7 @@ def selected(
 
 def may_go(view: ReadView, ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
     """Return whether the ticket ended before that time, since the epoch, and nothing refers to it."""
-    if ticket.state not in _OVER or ticket.updated_at_ms >= before_ms:
+    if not _is_old(ticket, before_ms) or not all(_is_old(each, before_ms) for each in _parts(view, ticket)):
         return False
     execution = tickets_pb2.Execution.FromString(view.get(keys.execution(ticket.id)) or b"")
     if execution.throttles or (ticket.HasField("ask") and _has_broker_away(view, ticket)):
@@ -80,6 +84,18 @@ def may_go(view: ReadView, ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
     return ticket.author_agent != identity_pb2.AGENT_HEALING or all(
         call.cluster != ticket.cluster for call in events.calls(view)
     )
+
+
+def _is_old(ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
+    return ticket.state in _OVER and ticket.updated_at_ms < before_ms
+
+
+def _parts(view: ReadView, ticket: tickets_pb2.Ticket) -> Iterator[tickets_pb2.Ticket]:
+    """Yield what is stored of the ticket's sequence."""
+    for number in range(1, ticket.part.count + 1):
+        value = view.get(keys.ticket(part_id(ticket.part.first, number)))
+        if value is not None:
+            yield tickets_pb2.Ticket.FromString(value)
 
 
 def _has_broker_away(view: ReadView, ticket: tickets_pb2.Ticket) -> bool:

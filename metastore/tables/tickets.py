@@ -1,10 +1,12 @@
 """Tickets and their executions. Every change says what it expects to find, so two proposers can't both be right.
 
 Adding is idempotent by idempotency key; advancing compares state and execution revision first, and is refused as a
-Conflict when somebody else was first.
+Conflict when somebody else was first. The tickets of a sequence are added in one command, and what one of them becomes
+is carried to the others by the command that changes it: no crash comes in between.
 
     ticket           the ticket
     ticket index     of its cluster: ticks of the leader read the open tickets, however many have ended
+    ticket order     where it is in lists: a page of one reads about as many tickets as it has
     plan             how many tickets have it: one that none has may go
     execution        all of it but its tasks
     execution task   one task, so that a tick of the executor writes those that it changed and no others
@@ -12,16 +14,19 @@ Conflict when somebody else was first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
+from guardian.model.federation import APPROVAL_POLICY
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import MAX_TROUBLES, VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.tickets import sequence
 from guardian.model.topology import require_broker_id
-from guardian.wire.operations import ask_from_proto
-from guardian.wire.tickets import (
+from guardian.model.wire.operations import ask_from_proto
+from guardian.model.wire.tickets import (
     execution_from_proto,
     execution_to_proto,
     ticket_from_proto,
@@ -32,9 +37,11 @@ from guardian.wire.tickets import (
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import Lookup, ReadView
-from metastore.tables import plans, ticket_index
+from metastore.tables import plans, ticket_index, ticket_order
 from metastore.tables.clock import bounded, stored_clock
 from metastore.tables.clusters import require_cluster
+from metastore.tables.federation import document_revision
+from metastore.tables.packed_executions import unpacked
 from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2, tickets_pb2
 
@@ -60,20 +67,28 @@ def handle_add(command: records_pb2.AddTicket, view: ReadView, _proposal: Propos
     earlier = _made_before(view, ticket)
     if earlier is not None:
         return [], _reply(earlier)
+    tickets = [ticket, *map(ticket_from_proto, command.following)]
+    sequence.require_sequence(tickets)
+    for each in tickets:
+        _require_new(view, each)
+    records: list[Record] = [*map(_put_ticket, tickets), *_indexed(view, ((None, each) for each in tickets))]
+    records += plans.use(view, Counter(each.plan_hash for each in tickets if each.plan_hash))
+    if ticket.idempotency_key:
+        records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
+    return records, _reply(ticket)
+
+
+def _require_new(view: ReadView, ticket: Ticket) -> None:
     if ticket.state not in (TicketState.DRAFT, TicketState.PENDING):
         raise InvalidInput(f"state of a new ticket is {ticket.state.name}: use DRAFT or PENDING")
+    if ticket.follows_another and stored_ticket(view, ticket.id) is not None:
+        raise Conflict(f"id {ticket.id} is another ticket's: choose a new one")
     require_cluster(view, ticket.cluster)
     _require_sound_troubles(ticket)
     if ticket.ask is not None:
         _require_ask_only(ticket)
     elif not plans.is_complete(view, ticket.plan_hash):
         raise NotFound(f"plan {ticket.plan_hash!r} is not stored: put all of it before its ticket")
-    records: list[Record] = [_put_ticket(ticket), *_indexed(view, ticket, None)]
-    if ticket.plan_hash:
-        records += plans.use(view, {ticket.plan_hash: 1})
-    if ticket.idempotency_key:
-        records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
-    return records, _reply(ticket)
 
 
 def handle_amend(command: records_pb2.AmendTicket, view: ReadView, proposal: Proposal) -> Decision:
@@ -102,7 +117,23 @@ def handle_amend(command: records_pb2.AmendTicket, view: ReadView, proposal: Pro
     at_ms = _bounded(view, command.at_ms, proposal)
     line = TicketTransition(ticket.state, at_ms, command.actor, command.reason or "amended")
     amended = replace(amended, updated_at_ms=at_ms, history=(*ticket.history, line))
-    return [_put_ticket(amended)], _reply(amended)
+    return [_put_ticket(amended), *map(_put_ticket, _with_its_rates(view, amended, line))], _reply(amended)
+
+
+def _with_its_rates(view: ReadView, amended: Ticket, line: TicketTransition) -> list[Ticket]:
+    """Return the other parts of the sequence that are not over, with the rates of this one: they are common to all."""
+    return [
+        replace(
+            other,
+            throttle=amended.throttle,
+            max_throttle=amended.max_throttle,
+            approved_throttle=amended.approved_throttle,
+            updated_at_ms=line.at_ms,
+            history=(*other.history, replace(line, state=other.state)),
+        )
+        for other in other_parts(view, amended)
+        if other.state in _AMENDABLE
+    ]
 
 
 def _amended_ask(ticket: Ticket, command: records_pb2.AmendTicket) -> Ask:
@@ -117,19 +148,23 @@ def _amended_ask(ticket: Ticket, command: records_pb2.AmendTicket) -> Ask:
 
 def handle_advance(command: records_pb2.AdvanceTicket, view: ReadView, proposal: Proposal) -> Decision:
     """Moves a ticket to another state, saves its execution, or both."""
+    command = unpacked(command)
     ticket = stored_ticket(view, command.ticket_id)
     if ticket is None:
         raise NotFound(f"ticket {command.ticket_id!r} does not exist: `guardian ticket list` shows those that do")
     _require_state(ticket, command.expected_state)
     if command.HasField("expected_ask_revision"):
         _require_ask_revision(ticket, command.expected_ask_revision)
+    if command.HasField("expected_policy_revision"):
+        _require_policy_revision(view, command.expected_policy_revision)
     if command.HasField("transition"):
         _require_amendment_seen(ticket, command)
     records: list[Record] = []
     if command.HasField("transition"):
-        former = ticket.state
-        ticket = _moved(ticket, command.transition, _bounded(view, command.transition.at_ms, proposal))
-        records += [_put_ticket(ticket), *_indexed(view, ticket, former)]
+        at_ms = _bounded(view, command.transition.at_ms, proposal)
+        former, ticket = ticket, _moved(ticket, transition_from_proto(command.transition), at_ms)
+        moved = {former.id: (former, ticket)} | _carried(view, former, ticket.history[-1])
+        records += [*(_put_ticket(after) for _, after in moved.values()), *_indexed(view, moved.values())]
     if command.HasField("execution"):
         records += _save(view, ticket, command)
     if not records:
@@ -141,6 +176,13 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
     """The ticket, or None when there is none of that id."""
     value = view.get(keys.ticket(ticket_id))
     return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
+
+
+def other_parts(view: ReadView, ticket: Ticket) -> list[Ticket]:
+    """Return the other tickets of its sequence, in the order in which they run; none for one that stands alone."""
+    ids = ticket.part.ids if ticket.part is not None else ()
+    found = (stored_ticket(view, each) for each in ids if each != ticket.id)
+    return [other for other in found if other is not None]
 
 
 def open_messages(view: ReadView, cluster: str | None = None) -> Iterator[tickets_pb2.Ticket]:
@@ -189,8 +231,18 @@ def _bounded(view: Lookup, at_ms: int, proposal: Proposal) -> int:
     return bounded(at_ms, stored_clock(view)) if at_ms else proposal.at_ms
 
 
-def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, at_ms: int) -> Ticket:
-    transition = replace(transition_from_proto(message), at_ms=at_ms)
+def _carried(view: ReadView, ticket: Ticket, line: TicketTransition) -> dict[str, tuple[Ticket, Ticket]]:
+    """Return what else of the ticket's sequence moves on with it: as it was and as it is then, by id."""
+    others = {other.id: other for other in other_parts(view, ticket)}
+    begun = [ticket_id for ticket_id in others if view.get(keys.execution(ticket_id)) is not None]
+    lines = sequence.carried(ticket, line, others.values(), begun)
+    return {
+        ticket_id: (others[ticket_id], _moved(others[ticket_id], each, line.at_ms)) for ticket_id, each in lines.items()
+    }
+
+
+def _moved(ticket: Ticket, transition: TicketTransition, at_ms: int) -> Ticket:
+    transition = replace(transition, at_ms=at_ms)
     if transition.state not in VALID_TRANSITIONS[ticket.state]:
         allowed = ", ".join(sorted(state.name for state in VALID_TRANSITIONS[ticket.state])) or "nothing: it is over"
         raise InvalidInput(
@@ -241,6 +293,15 @@ def _require_ask_revision(ticket: Ticket, expected: int) -> None:
         )
 
 
+def _require_policy_revision(view: ReadView, expected: int) -> None:
+    revision = document_revision(view, APPROVAL_POLICY)
+    if revision != expected:
+        raise Conflict(
+            f"the approval policy was changed meanwhile (revision {revision}, and no longer {expected}): decide "
+            "anew by the one in force (guardian ticket approvals)"
+        )
+
+
 def _require_amendment_seen(ticket: Ticket, command: records_pb2.AdvanceTicket) -> None:
     """An amendment that was acknowledged is carried out: the ticket does not end in the step that did not see it."""
     if ticket.state is not TicketState.RUNNING or ticket.ask is None or ticket.ask.kind not in _AMENDABLE_ASKS:
@@ -285,8 +346,15 @@ def _require_name(field: str, value: str) -> None:
         raise InvalidInput(f"{field} of the ticket has {len(value)} characters: use 1 to {MAX_NAME_CHARS}")
 
 
-def _indexed(view: Lookup, ticket: Ticket, former: TicketState | None) -> list[Record]:
-    return ticket_index.updates(view, [ticket_index.Change(ticket.cluster, ticket.id, former, ticket.state)])
+def _indexed(view: Lookup, moved: Iterable[tuple[Ticket | None, Ticket]]) -> list[Record]:
+    """Return what brings the indices up to date for tickets, each as it was (None: it was not) and as it is."""
+    changes, records = [], list[Record]()
+    for former, ticket in moved:
+        state = former.state if former is not None else None
+        changes.append(ticket_index.Change(ticket.cluster, ticket.id, state, ticket.state, ticket.created_at_ms))
+        before = ticket_to_proto(former) if former is not None else None
+        records += ticket_order.updates(before, ticket_to_proto(ticket))
+    return [*ticket_index.updates(view, changes), *records]
 
 
 def _put_ticket(ticket: Ticket) -> Put:

@@ -27,9 +27,9 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from raft.errors import CannotStart
@@ -53,6 +53,7 @@ _ACCEPTS_PER_EVENT = 16
 _MAX_REASON = 1024
 _BACKLOG = 64
 _logger = logging.getLogger(__name__)
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class Network:
         self._hellos: dict[str, dict[str, Any]] = {}  # the last of each member
         self._names: dict[Connection, str] = {}  # of those that are ready, and of those that are dialled
         self._greeting: dict[Connection, float] = {}  # until when it has to be ready
+        self._hosts: dict[Connection, str] = {}  # of those that were accepted and have not said who they are
         self._now = time.monotonic()
         self._look_at = self._files_at = self._accept_at = 0.0
         self._is_closed = False
@@ -216,6 +218,7 @@ class Network:
             self._poller.unsubscribe(self._listener.fileno())
         self._listener.close()
         self._greeting.clear()
+        self._hosts.clear()
         self._ready.clear()
         self._peers.clear()
 
@@ -346,6 +349,7 @@ class Network:
 
     def _admit(self, connection: Connection, name: str, hello: dict[str, Any]) -> None:
         del self._greeting[connection]
+        self._hosts.pop(connection, None)
         self._names[connection] = name
         self._hellos[name] = hello
         self._ready[name] = connection
@@ -419,7 +423,7 @@ class Network:
             if self._is_closed:
                 return
             try:
-                endpoint, _address = self._listener.accept()
+                endpoint, address = self._listener.accept()
             except BlockingIOError:
                 return
             except ConnectionError:
@@ -430,16 +434,18 @@ class Network:
                 self._poller.unsubscribe(self._listener.fileno())
                 self._accept_at = self._now + 1.0
                 return
-            self._take(endpoint)
+            self._take(endpoint, address[0])
 
-    def _take(self, endpoint: socket.socket) -> None:
+    def _take(self, endpoint: socket.socket, host: str) -> None:
         try:
             connection = Connection.accepted(self._callbacks, self._poller, endpoint)
         except OSError:
             return
         silent = [greeting for greeting in self._greeting if not greeting.is_dialled]
-        if len(silent) >= _MAX_GREETING:  # the oldest: a member says hello within moments, who blocks the port does not
-            self._end(silent[0], "refused_too_many", f"{_MAX_GREETING} others have not said who they are either")
+        if len(silent) >= _MAX_GREETING:
+            too_many = longest_silent(silent, self._hosts)
+            self._end(too_many, "refused_too_many", f"{_MAX_GREETING} others have not said who they are either")
+        self._hosts[connection] = host
         self._greeting[connection] = self._now + _GREETING_S
         connection.start(self._contexts.server if self._contexts is not None else None)
 
@@ -463,6 +469,7 @@ class Network:
             self.counters[reason] += 1
             _logger.debug("%s: %s", reason, sentence)
         self._greeting.pop(connection, None)
+        self._hosts.pop(connection, None)
         peer = self._peers.get(name) if name is not None else None
         if peer is not None and peer.attempt is connection:
             peer.attempt = None
@@ -512,6 +519,13 @@ class Network:
                 self._end(
                     connection, "revoked_anew", "the list of revoked certificates has changed: it shows its own again"
                 )
+
+
+def longest_silent(silent: Sequence[_Key], hosts: Mapping[_Key, str]) -> _Key:
+    """Return which of the connections, the oldest first, makes room: the oldest of the host that has most of them. A
+    member says hello within moments, who blocks the port does not; and he can't push out others' by coming often."""
+    (heaviest, _), *_ = Counter(hosts[connection] for connection in silent).most_common(1)
+    return next(connection for connection in silent if hosts[connection] == heaviest)
 
 
 def _introduction(hello: Mapping[str, Any]) -> Introduction:

@@ -122,10 +122,10 @@ class Installing:
 def install(directory: Path, manifest: Manifest, snapshot: Path, state_machine: StateMachine, journal: Journal) -> None:
     """Replaces state and log by a verified snapshot. Raises what the state machine raises, and OSError."""
     note = PendingInstall(manifest.index, manifest.term, manifest.configuration)
-    pending_install.write(directory, note)
+    journal.room.ensure(lambda: pending_install.write(directory, note))
     state_machine.install(snapshot / snapshots.STATE)
     journal.reset(manifest.index, manifest.term, manifest.configuration)
-    pending_install.remove(directory)
+    journal.room.ensure(lambda: pending_install.remove(directory))
 
 
 def repair(directory: Path, applied_index: int, journal: Journal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -9,7 +10,9 @@ from raft.node.background import Background
 from raft.protocol import StateMachine
 from raft.rules.trimming import KEPT_BYTES, trim_limit
 from raft.storage.journal import Journal
+from raft.storage.room import is_passing
 
+_logger = logging.getLogger(__name__)
 _LOOK_S = 0.5
 _SYNC_S = 60.0  # in any case: a member that crashes then applies a minute's commands again, at most
 _TRIM_SYNC_S = 5.0  # when the log could be cut further: a sync is work for the store
@@ -25,8 +28,11 @@ class Maintenance:
         held_index: Callable[[], int | None],
         wake: Callable[[], None],
         now: float,
+        on_stuck: Callable[[], None],
     ) -> None:
-        """`held_index`: from where on the log must stay for others, None when nobody needs it."""
+        """`held_index`: from where on the log must stay for others, None when nobody needs it. `on_stuck` is called
+        when the state machine had no room for a sync."""
+        self._on_stuck = on_stuck
         self._journal = journal
         self._state_machine = state_machine
         self._held_index = held_index
@@ -67,4 +73,10 @@ class Maintenance:
         )
 
     def _synced(self, future: Future[int]) -> None:
-        self._synced_index = max(self._synced_index, future.result())
+        try:
+            self._synced_index = max(self._synced_index, future.result())
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            _logger.warning("the store can't be written for now, and is written later: %s", error)
+            self._on_stuck()

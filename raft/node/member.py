@@ -17,19 +17,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from raft.configuration import Configuration
-from raft.entries import command_entry, command_in
+from raft.entries import command_in
 from raft.errors import LowDisk
 from raft.network import frames
 from raft.node.campaigning import Campaigning
 from raft.node.changing import Changing
+from raft.node.commands import Commands
 from raft.node.door import Door
 from raft.node.feeding import Feeder
 from raft.node.installing import Installing
+from raft.node.lacking import Lacking
 from raft.node.library import Core, Hooks, Message, Timing
 from raft.node.maintenance import Maintenance
 from raft.node.matching import Contradiction, Mismatch, NewEntries, NothingNew, compare
 from raft.node.parting import Parting
-from raft.node.proposals import Proposals, Refusal
+from raft.node.promises import Promises
+from raft.node.proposals import Proposals
 from raft.node.reading import Reading
 from raft.node.seat import Links, Seat
 from raft.node.vitals import Vitals
@@ -46,10 +49,8 @@ from raft.storage.journal import Journal
 _TICK_S = 0.02  # how long a tick waits for something to happen; messages and callers wake it at once
 _UPKEEP_S = 0.005
 _LOOK_EVERY_S = 0.05  # at what has become too late, and at the disk
-_PAUSE_S = 0.02  # after a leader's refusal
 _LEAVING_S = 10.0  # how long a removed member is told of its removal,
 _LETTING_GO_S = 1.0  # and how long once it has been
-_MAX_UNCOMMITTED = 20_000
 _SNAPSHOTS_OUT, _SNAPSHOTS_IN = "outgoing", "incoming"
 _logger = logging.getLogger(__name__)
 
@@ -83,10 +84,8 @@ class Member:
         clock: Callable[[], float] = time.monotonic,
         wall_clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """`peers`: whom this member's own file names.
-
-        Raises CannotStart when the network can't be had or what is stored is damaged, and OSError.
-        """
+        """Build a member of its parts; `peers` are those that its own file names. Raises CannotStart when the network
+        can't be had or what is stored is damaged, and OSError."""
         self._clock = clock
         now = clock()
         self.name = name = identity.name
@@ -100,6 +99,7 @@ class Member:
         self.network = connect(self, self.core.poller)
         self.parting = Parting(self.network)
         self.seat = Seat(name, identity.incarnation, journal, self.core, self.network, timing, self.waker.wake)
+        self.promises = Promises(self.seat)
         self.proposals = Proposals(name)
         self.campaigning = Campaigning(self.seat, now)
         self.door = Door(self.seat, self.campaigning, peers, now)
@@ -110,24 +110,29 @@ class Member:
         self._installing = Installing(self.seat, directory, sink, state_machine)
         self.feeder = Feeder(self.seat, self._source)
         self.vitals = Vitals(self.seat, state_machine, self._confirmed, self.feeder.match_indexes, wall_clock_ms)
+        self.commands = Commands(self.seat, self.proposals, self.campaigning, self.parting, self.feeder.awaits)
         self.reading = Reading(self.seat, self.feeder.awaits)
+        self.lacking = Lacking(name, journal, state_machine, self.proposals, self.reading, clock)
         self.changing = Changing(self.seat, self.feeder, self.campaigning)
-        self._maintenance = Maintenance(journal, state_machine, self._held_index, self.waker.wake, now)
+        self._maintenance = Maintenance(
+            journal, state_machine, self._held_index, self.waker.wake, now, self.lacking.stick
+        )
         self._calls: deque[Callable[[], None]] = deque()
         self._configuration: Configuration | None = None
         self._leaving: dict[str, tuple[str, float]] = {}  # removed members: address, until when they are fed
         self._doubt: Doubt | None = None  # whether this folder is a new one
         self._known_leader: str | None = None
-        self._handed: list[tuple[str, Message]] = []  # commands of others, for this leader
-        self._held: list[tuple[str, Message]] = []  # promises that wait for the sync
-        self._acknowledged: tuple[Any, ...] = ()
-        self._acknowledged_at = 0.0
         self._fed = (0, 0)  # last index and commit index that the others were told
-        self._pause_until = self._upkeep_at = self._looked_at = self._beat_at = 0.0
+        self._upkeep_at = self._looked_at = self._beat_at = 0.0
         self._has_space = self.disk.has_space(now)
         self._must_work = False  # the next tick must not wait
         self._now = now
-        self._handlers: dict[str, Callable[[str, Message], None]] = {
+        self._handlers = self._message_handlers()
+        self.waker.subscribe(self.core.poller)
+        self._follow_configuration()
+
+    def _message_handlers(self) -> dict[str, Callable[[str, Message], None]]:
+        return {
             frames.APPEND_ENTRIES: self._on_entries,
             frames.NEXT_NODE_IDX: self._on_acknowledgement,
             frames.REQUEST_VOTE: lambda sender, message: self.campaigning.request_vote(sender, message, self._now),
@@ -136,8 +141,8 @@ class Member:
             frames.PRE_VOTE_REPLY: lambda sender, message: self.campaigning.pre_vote_reply(sender, message, self._now),
             frames.STALE_TERM: lambda _, message: self.campaigning.stale_term(message["term"], self._now),
             frames.TIMEOUT_NOW: self.campaigning.timeout_now,
-            frames.APPLY_COMMAND: lambda sender, message: self._handed.append((sender, message)),
-            frames.APPLY_COMMAND_RESPONSE: self._on_command_reply,
+            frames.APPLY_COMMAND: self.commands.handed,
+            frames.APPLY_COMMAND_RESPONSE: lambda _, message: self.commands.replied(message, self._now),
             frames.READ_ROUND: self._on_read_round,
             frames.READ_ROUND_REPLY: self.reading.read_round_reply,
             frames.READ_REQUEST: self.reading.read_request,
@@ -155,8 +160,6 @@ class Member:
             frames.INTRODUCTION_REQUEST: self.door.introduction_request,
             frames.INTRODUCTION: self.door.introduction,
         }
-        self.waker.subscribe(self.core.poller)
-        self._follow_configuration()
 
     # The loop.
 
@@ -173,7 +176,7 @@ class Member:
             if remaining <= 0:
                 break
             self.core.wait(remaining)
-        self._keep_promises()
+        self.promises.keep()
 
     def call(self, function: Callable[[], None]) -> None:
         """Has the tick thread run it. Any thread may call."""
@@ -232,7 +235,7 @@ class Member:
                 self._acknowledge(member, message["next_node_idx"], is_match=message["success"])
                 return True
             case frames.RESPONSE_VOTE:
-                self._held.append((member, message))
+                self.promises.hold(member, message)
                 return True
             case frames.REQUEST_VOTE:
                 message = self.campaigning.vote_request(message)
@@ -242,7 +245,7 @@ class Member:
         command = command_in(entry)
         if command is None or self.parting.is_under_way:
             return
-        result = self._state_machine.apply(index, command)
+        result = self.lacking.apply(index, command)
         if self.proposals.is_any_placed:
             self.proposals.applied(index, self.journal.term_at(index) or 0, result)
 
@@ -263,26 +266,24 @@ class Member:
         if now >= self._upkeep_at:
             self._upkeep_at = now + _UPKEEP_S
             self._keep_up(now)
-        self._take_commands(now)
+        self.commands.work(now)
         self.changing.work(now)
         self._follow_configuration()
         self.reading.work(now)
         if core.is_leader:
             self._feed_others(now)
         self._must_work = core.applied_index < core.commit_index or self._commits_alone()
-        self._keep_promises()
+        self.promises.keep()
 
     def _hand_over(self, now: float) -> None:
         """All that a member does which stops by itself. It never touches the state machine."""
-        for sender, message in self._handed:
-            self._answer_command(sender, message)
-        self._handed = []
+        self.commands.answer_handed()
         if self.core.is_leader:
             self.changing.resign(now)
             self._feed_others(now)
         self._must_work = False
         self.network.tick(now)
-        self._keep_promises()
+        self.promises.keep()
 
     def _keep_up(self, now: float) -> None:
         """What need not be looked at in every tick."""
@@ -338,7 +339,7 @@ class Member:
 
     def on_disconnected(self, member: str) -> None:
         self._must_work = True
-        self._acknowledged = ()
+        self.promises.forget()
         if self.core.is_leader:
             self.feeder.disconnected(member)
         if member == self._known_leader:
@@ -422,20 +423,13 @@ class Member:
         self._count_match(sender)
         self._must_work = self._must_work or core.can_commit or self.campaigning.transfer is not None
 
-    def _on_command_reply(self, _sender: str, message: Message) -> None:
-        request_id = message["request_id"]
-        if "error" not in message:
-            self.proposals.accepted(request_id, message["log_idx"], message["log_term"], self.core.applied_index)
-        elif self.proposals.refused(request_id, message["error"]):
-            self._pause_until = self._now + _PAUSE_S
-
     def _on_read_round(self, sender: str, message: Message) -> None:
         if self._hears_leader(sender, message["term"]):
             self.reading.read_round(sender, message)
 
     def _on_snapshot_offer(self, sender: str, message: Message) -> None:
         if self._hears_leader(sender, message["term"]) and not self._installing.offer(sender, message, self._now):
-            self._acknowledged = ()  # the leader does not know what it was told
+            self.promises.forget()
             self._acknowledge(sender, self.core.commit_index + 1, is_match=True)
 
     def _on_diverged(self, sender: str, message: Message) -> None:
@@ -453,101 +447,10 @@ class Member:
         else:
             self._installing.refused(sender, message)
 
-    # Promises.
-
     def _acknowledge(self, leader: str, next_index: int, *, is_match: bool) -> None:
-        """Says where the logs agree, after the next sync. One that says nothing new goes out now and then only."""
-        term, has_space = self.core.term, self._has_space
-        said = (leader, term, next_index, is_match, has_space)
-        if is_match and said == self._acknowledged and self._now - self._acknowledged_at < self._quiet_s:
-            return
-        self._acknowledged, self._acknowledged_at = said, self._now
-        message = {
-            "type": frames.NEXT_NODE_IDX,
-            "term": term,
-            "next_node_idx": next_index,
-            "reset": not is_match,
-            "success": is_match,
-            "has_space": has_space,
-        }
-        if is_match and has_space and self._held and self._supersedes(leader, message, *self._held[-1]):
-            self._held[-1] = (leader, message)
-        else:
-            self._held.append((leader, message))
-
-    @property
-    def _quiet_s(self) -> float:
-        return self.seat.timing.heartbeat / 2
-
-    @staticmethod
-    def _supersedes(leader: str, message: Message, held_for: str, held: Message) -> bool:
-        return (
-            held_for == leader
-            and held["type"] == frames.NEXT_NODE_IDX
-            and held["success"]
-            and held["term"] == message["term"]
-            and held["next_node_idx"] <= message["next_node_idx"]
-        )
-
-    def _keep_promises(self) -> None:
-        self.journal.sync()
-        if self._held:
-            held, self._held = self._held, []
-            for member, message in held:
-                self.network.send(member, message)
+        self.promises.acknowledge(leader, next_index, self._now, is_match=is_match, has_space=self._has_space)
 
     # Work.
-
-    def _take_commands(self, now: float) -> None:
-        if self._handed:
-            handed, self._handed = self._handed, []
-            for sender, message in handed:
-                self._answer_command(sender, message)
-        if not self.proposals.is_any_waiting:
-            return
-        if not self.core.is_leader:
-            self._forward(now)
-        elif self._takes_proposals:
-            term = self.core.term
-            for proposal in self.proposals.take():
-                index = self.journal.last_index + 1
-                self.journal.append(command_entry(proposal.command), index, term)
-                self.proposals.placed(index, term, proposal)
-
-    @property
-    def _takes_proposals(self) -> bool:
-        is_behind = self.journal.last_index - self.core.commit_index >= _MAX_UNCOMMITTED
-        is_founded = self.journal.configuration is not None and self.journal.configuration.is_founded
-        return self.core.is_leader and self.campaigning.transfer is None and not is_behind and is_founded
-
-    def _answer_command(self, sender: str, message: Message) -> None:
-        reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}
-        is_leaving = self.campaigning.transfer is not None or self.parting.is_under_way
-        if not self.core.is_leader or is_leaving:
-            reply["error"] = int(Refusal.NOT_LEADER)
-        elif self.proposals.disk_fault:
-            reply["error"] = int(Refusal.LOW_DISK)
-        elif not self._takes_proposals:
-            reply["error"] = int(Refusal.OVERLOADED)
-        else:
-            index, term = self.journal.last_index + 1, self.core.term
-            self.journal.append(message["command"], index, term)
-            self.feeder.awaits(sender, index)
-            reply |= {"log_idx": index, "log_term": term}
-        self.network.send(sender, reply)
-
-    def _forward(self, now: float) -> None:
-        leader = self.seat.leader_to_ask()
-        if leader is None or now < self._pause_until:
-            return
-        taken = self.proposals.take()
-        for position, proposal in enumerate(taken):
-            request_id = self.proposals.forwarded(proposal)
-            message = {"type": frames.APPLY_COMMAND, "command": command_entry(proposal.command)}
-            if not self.network.send(leader, {**message, "request_id": request_id}):
-                self.proposals.refused(request_id, Refusal.NOT_LEADER)
-                self.proposals.put_back(taken[position + 1 :])
-                return
 
     def _feed_others(self, now: float) -> None:
         news = (self.journal.last_index, self.core.commit_index)
@@ -567,7 +470,7 @@ class Member:
 
     def _look_at_disk(self, now: float) -> None:
         self._has_space = self.disk.has_space(now)
-        own = self.disk.fault()
+        own = self.lacking.fault(now, self.core.applied_index) or self.disk.fault()
         fault = self.reading.disk_fault = f"member {self.name} can't take entries: {own}" if own else ""
         if not fault and self.core.is_leader and self._configuration is not None:
             short = {name for name, has_space in self.feeder.space_known().items() if not has_space}

@@ -74,7 +74,7 @@ class Reading:
             self._end(self._requests.beyond(self._seat.journal.last_index), LowDisk(self.disk_fault))
         if now - self._expired_at >= _EXPIRE_EVERY_S:
             self._expired_at = now
-            self._expire(now)
+            self.expire(now)
 
     def beat(self) -> None:
         """Asks again for what was not confirmed since the last heartbeat."""
@@ -174,7 +174,7 @@ class Reading:
             self.freshness.confirmed(batch.asked_at)
             self._end(batch.reads, applied)
 
-    def _expire(self, now: float) -> None:
+    def expire(self, now: float) -> None:
         late = self._requests.expired(now)
         if late:
             name = self._seat.name

@@ -6,7 +6,6 @@ what it had promised to keep: somebody gave it an older copy of its folder.
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import zlib
@@ -15,9 +14,9 @@ from pathlib import Path
 
 from raft.errors import REJOIN, DamagedData
 from raft.storage.files import write_durably
+from raft.storage.room import is_passing
 
 CONFIRMED = "confirmed.json"
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _logger = logging.getLogger(__name__)
 
 
@@ -29,7 +28,7 @@ class ConfirmedIndexes:
         self._path = directory / CONFIRMED
         self._indexes = _read(self._path)
         self._is_saved = True
-        self._is_put_off = False  # for want of space
+        self._is_put_off = False  # for want of room
 
     def get(self, incarnation: str) -> int:
         """Return the highest index that the incarnation is known to have confirmed; 0: none."""
@@ -43,7 +42,7 @@ class ConfirmedIndexes:
                 self._is_saved = False
 
     def save(self, incarnations: Set[str]) -> None:
-        """Write what was not saved yet, and forget all but these incarnations. Without space on the disk it is not
+        """Write what was not saved yet, and forget all but these incarnations. Without room for it it is not
         written: an older file lets less be found out, and no more. Raises OSError."""
         if self._is_saved:
             return
@@ -52,10 +51,10 @@ class ConfirmedIndexes:
         try:
             write_durably(self._path, json.dumps(stored).encode())
         except OSError as error:
-            if error.errno not in _NO_SPACE:
+            if not is_passing(error):
                 raise
             if not self._is_put_off:
-                _logger.warning("%s is not written until there is space: %s", self._path, error)
+                _logger.warning("%s is not written until there is room: %s", self._path, error)
             self._is_put_off = True
         else:
             self._is_saved, self._is_put_off = True, False

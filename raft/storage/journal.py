@@ -6,7 +6,8 @@
 The log is a chain of segments (raft.storage.segment_format). What is appended is durable once `sync` returns: one write
 and one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote`
 returns. An error of the disk is raised, stays raised and is never retried: after a failed fsync nobody knows what is on
-the disk, so the member must stop.
+the disk, so the member must stop. A disk without space and a process without descriptors are not broken: the write
+waits until there is room (raft.storage.room), and what was acknowledged is as it was.
 
 No file is ever cut or overwritten where it counts. Each change other than appending is one rename of a complete,
 synced file: a new segment when the newest is full, a segment that replaces a conflicting suffix, a segment that voids
@@ -40,6 +41,7 @@ from raft.entries import NO_OP, configuration_in
 from raft.errors import REJOIN, DamagedData
 from raft.storage.files import sync_directory, write_durably
 from raft.storage.identity import IDENTITY
+from raft.storage.room import Room
 from raft.storage.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
 
 __all__ = ["SEGMENT_BYTES", "Entry", "Journal", "WrittenFile"]
@@ -112,6 +114,7 @@ class Journal:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._failure: OSError | None = None
+        self.room = Room()
         self._file = -1
         self._entries: list[Entry] = []
         self._configurations: list[tuple[int, Configuration | None]] = []  # newest last; the first is a header's
@@ -229,7 +232,7 @@ class Journal:
                 self._begin_segment()
             else:
                 segment = self._segments[-1]
-                _write(self._file, self._pending, segment.size)
+                self.room.ensure(lambda: _write(self._file, self._pending, segment.size))
                 os.fdatasync(self._file)
                 segment.size += len(self._pending)
         self._synced()
@@ -239,7 +242,7 @@ class Journal:
         self._require_intact()
         with self._failing():
             vote = {"term": term, "voted_for": voted_for, "crc32": _vote_checksum(term, voted_for)}
-            write_durably(self._directory / _VOTE, json.dumps(vote).encode())
+            self.room.ensure(lambda: write_durably(self._directory / _VOTE, json.dumps(vote).encode()))
         self.term, self.voted_for = term, voted_for
 
     def trim(self, up_to_index: int) -> None:
@@ -248,8 +251,8 @@ class Journal:
         self._require_intact()
         with self._failing():
             while len(self._segments) > 1 and self._segments[1].first_index <= min(up_to_index, self._written_index):
-                self._segments[0].path.unlink()
-                sync_directory(self._directory)  # before the next one goes: else a crash could leave a hole
+                # Durable before the next one goes: else a crash could leave a hole.
+                self.room.ensure(lambda: _remove(self._directory, [self._segments[0].path]))
                 del self._segments[0]
         first = self._segments[0].header
         position = first.first_index - self.first_index
@@ -293,6 +296,7 @@ class Journal:
         finally:
             os.close(self._file)
             self._file = -1
+            self.room.close()
 
     def _configuration_before(self, index: int) -> tuple[int, Configuration | None]:
         known = (held for held in reversed(self._configurations) if held[0] < index)
@@ -306,14 +310,14 @@ class Journal:
         header = SegmentHeader(first_index, sequence, configuration, configuration_index, voids_earlier)
         path = self._directory / f"{_PREFIX}{first_index:020}"
         head = header.to_bytes()
-        file = _write_file(path, head + self._pending)
+        file = self.room.ensure(lambda: _write_file(path, head + self._pending))
         if self._file >= 0:
             os.close(self._file)
         self._file = file
         kept = [] if voids_earlier else [held for held in self._segments if held.first_index < first_index]
         void = [held.path for held in self._segments if held not in kept and held.path != path]
         self._segments = [*kept, _Segment(path, header, len(head), len(head) + len(self._pending))]
-        _remove(self._directory, void)
+        self.room.ensure(lambda: _remove(self._directory, void))
 
     def _synced(self) -> None:
         segment = self._segments[-1]
@@ -468,5 +472,5 @@ def _write(file: int, data: bytes | bytearray, offset: int) -> None:
 
 def _remove(directory: Path, paths: list[Path]) -> None:
     for path in paths:
-        path.unlink()
+        path.unlink(missing_ok=True)
     sync_directory(directory)

@@ -4,6 +4,7 @@ This is not the maker: it shares no code with the planners, the search and the g
 and adds up all loads again from nothing. Numbers here are slow and obvious on purpose.
 
     world     the model as dictionaries, and what the task changes in it
+    added     what goals of other packages forbid
     moves     each move by itself: places, racks, data centres, labels, exclusions, leaders
     stages    all moves in their order: whether disks and brokers have room at every moment
     loads     the load table, added up again
@@ -20,6 +21,7 @@ from __future__ import annotations
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Task
+from spark_analytics.checker.added import with_added
 from spark_analytics.checker.asked import check_asked
 from spark_analytics.checker.costs import check_costs
 from spark_analytics.checker.loads import check_loads, sums
@@ -41,7 +43,7 @@ def check(
     `original` stands for the model's, and "any" log dir for one of its broker; the load table is checked where the plan
     has one.
     """
-    world = World.of(model, settings or PlannerSettings(), plan, task)
+    world = with_added(World.of(model, settings or PlannerSettings(), plan, task), plan)
     found = [] if plan.cluster == model.cluster else [Violation(Rule.CLUSTER, f"{plan.cluster}, not {model.cluster}")]
     seen = set()
     for move in plan.moves:

@@ -26,6 +26,7 @@ from guardian.model.tasks import (
     Task,
 )
 from guardian.model.topology import TopicPartition
+from spark_analytics.checker.added import names_against
 from spark_analytics.checker.moves import astray, may_lead, possible_racks
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.world import RESOURCES, TopicFact, World
@@ -114,7 +115,10 @@ def _unhealed(world: World, room: Room, at: Places) -> Iterator[Left]:
                 what = f"log dir {place.log_dir} of broker {place.broker} is offline and keeps {{}} replicas"
                 yield Left(what, partition, partial(elsewhere, place, inside=True), is_relaxed=True)
             if world.brokers[place.broker].alive and not world.suits(topic, place.broker):
-                what = f"broker {place.broker} keeps {{}} replicas whose label is another"
+                is_against = place.broker in topic.forbidden
+                goals = names_against(world, partition.topic, place.broker) if is_against else ""
+                why = f"against {goals}" if is_against else "whose label is another"
+                what = f"broker {place.broker} keeps {{}} replicas {why}"
                 is_served = _is_served(world, topic, len(places))
                 yield Left(what, partition, partial(elsewhere, place) if is_served else _nothing, is_relaxed=True)
         share, _ = possible_racks(world, topic, brokers, len(places))

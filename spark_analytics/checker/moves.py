@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from guardian.model.federation import IdcPolicy
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import ANY_LOG_DIR
+from spark_analytics.checker.added import against
 from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.world import DISK, Held, TopicFact, World
 
@@ -70,12 +71,15 @@ def _placed(world: World, plan: Plan, move: PartitionMove, now: tuple[Held, ...]
     for broker in target:
         if broker not in before and world.brokers[broker].closed:
             yield Violation(Rule.CLOSED, f"{name} would go to broker {broker}")
-        if broker not in before and not world.suits(topic, broker):
+        if broker not in before and broker in topic.forbidden:
+            why = against(world, move.partition.topic, broker)
+            yield Violation(Rule.ADDED_GOAL, f"{name} would go to broker {broker}: {why}")
+        elif broker not in before and not world.suits(topic, broker):
             whose = world.brokers[broker].label or "nobody's"
             yield Violation(Rule.LABEL, f"{name} would go to broker {broker}, whose label is {whose}")
     yield from _racks(world, topic, move, now)
     yield from _idcs(world, topic, name, before, target)
-    yield from _leader(world, topic, name, before, target)
+    yield from _leader(world, topic, move, before)
     living = [held for held in now if world.lives(held.place)]
     here = {held.place for held in now}
     if now and not living and any(world.where(place) not in here for place in move.target):
@@ -194,13 +198,17 @@ def astray(world: World, policy: IdcPolicy, brokers: list[int]) -> int:
     return missing + beyond
 
 
-def _leader(world: World, topic: TopicFact, name: str, before: list[int], target: list[int]) -> Iterator[Violation]:
+def _leader(world: World, topic: TopicFact, move: PartitionMove, before: list[int]) -> Iterator[Violation]:
+    name, target = str(move.partition), move.target_brokers
     leader = target[0]
     if not world.brokers[leader].alive:
         yield Violation(Rule.LEADER, f"{name} by broker {leader}, which is dead")
     elif before[:1] != [leader] and not may_lead(world, topic, leader):
         others = [broker for broker in target if may_lead(world, topic, broker)]
-        if others:
+        if others and leader in topic.not_leading:
+            why = against(world, move.partition.topic, leader, leads=True)
+            yield Violation(Rule.ADDED_GOAL, f"{name} would be led by broker {leader}: {why}")
+        elif others:
             yield Violation(Rule.LEADER, f"{name} by broker {leader}, though {others} may lead")
 
 
@@ -208,7 +216,8 @@ def may_lead(world: World, topic: TopicFact, broker: int) -> bool:
     fact = world.brokers[broker]
     preferred = topic.policy.preferred_leader_idc if topic.policy else ""
     is_near = not preferred or fact.idc == preferred
-    return fact.alive and not fact.leaving and broker not in world.not_leading and is_near
+    is_let = broker not in world.not_leading and broker not in topic.not_leading
+    return fact.alive and not fact.leaving and is_let and is_near
 
 
 def is_well(world: World, topic: TopicFact, now: tuple[Held, ...]) -> bool:

@@ -22,6 +22,7 @@ class Rule(Enum):
     LOG_DIR_CLOSED = "a log dir is offline, or to be emptied"
     CLOSED = "a broker takes no replicas"
     LABEL = "a broker is not for this topic"
+    ADDED_GOAL = "a goal of another package would be broken"
     RACKS = "replicas of a partition would share racks more than they must"
     IDC = "replicas of a partition would be in the wrong data centres"
     LEADER = "a partition would be led from the wrong broker"

@@ -57,13 +57,19 @@ class BrokerFact:
     closed: bool  # excluded, leaving, or not one of those that may take
     leaving: bool
     limits: tuple[float, ...]
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFact:
+    """`forbidden` are brokers that goals of other packages do not let hold it, `not_leading` not lead it (added.py)."""
+
     label: str
     tenant_labels: tuple[str, ...]
     policy: IdcPolicy | None
+    tenant: str = field(default="", compare=False)
+    forbidden: frozenset[int] = frozenset()
+    not_leading: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,8 @@ class World:
 
     def suits(self, topic: TopicFact, broker: int) -> bool:
         """A label of its own is for its own; a tenant's are for what has none; the rest goes where nobody's is."""
+        if broker in topic.forbidden:
+            return False
         label = self.brokers[broker].label
         if topic.policy is not None and not self.brokers[broker].idc:
             return False
@@ -197,6 +205,7 @@ def _brokers(model: ClusterModel, settings: PlannerSettings) -> dict[int, Broker
             closed=bool(model.excluded[index] or not model.alive[index]),
             leaving=False,
             limits=tuple(share * of for share, of in zip(shares, capacity, strict=True)),
+            host=model.hosts[index],
         )
     return found
 
@@ -218,6 +227,7 @@ def _topics(model: ClusterModel) -> dict[str, TopicFact]:
             label=_name(model.label_names, int(model.topic_label[index])),
             tenant_labels=tuple(label for label, may in zip(model.label_names, allowed, strict=False) if may),
             policy=model.policies[policy] if policy >= 0 else None,
+            tenant=_name(model.tenant_names, tenant),
         )
     return found
 
@@ -321,7 +331,7 @@ def _created(model: ClusterModel, task: CreateTopic) -> TopicFact:
     tenants = dict(zip(model.tenant_names, model.tenant_labels.tolist(), strict=True))
     allowed = tenants.get(task.topic.tenant, [])
     labels = tuple(label for label, may in zip(model.label_names, allowed, strict=False) if may)
-    return TopicFact(task.topic.label, labels, policy)
+    return TopicFact(task.topic.label, labels, policy, task.topic.tenant)
 
 
 def _isolated(world: World, model: ClusterModel, plan: Plan, task: Isolate) -> World:
@@ -376,6 +386,7 @@ def _joined(settings: PlannerSettings, broker: int, machine: Machine, label: str
         closed=False,
         leaving=False,
         limits=tuple(share * (of or float("inf")) for share, of in zip(shares_of(settings), capacity, strict=True)),
+        host=machine.host,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.words import log_dir_name
+from spark_analytics.extensions.installed import Installed
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.search.rules import Rules
 
@@ -24,19 +25,21 @@ class Cause(IntEnum):
     OFFLINE_LOG_DIR = 5
     FULL_DISK = 6
     LEFT_LOG_DIR = 7
-    LABEL = 8
-    IDC_EMPTIED = 9
-    LEFT_BROKER = 10
-    RACK = 11
-    IDC_MOST = 12
-    IDC_LEAST = 13
-    REPLICAS = 14
-    TOPIC_LEADERS = 15
-    LEADER = 16
-    OTHER = 17
+    ADDED_GOAL = 8
+    LABEL = 9
+    IDC_EMPTIED = 10
+    LEFT_BROKER = 11
+    RACK = 12
+    IDC_MOST = 13
+    IDC_LEAST = 14
+    REPLICAS = 15
+    TOPIC_LEADERS = 16
+    ADDED_LEADER = 17
+    LEADER = 18
+    OTHER = 19
 
 
-GOAL_OF: Mapping[Cause, str] = {
+_GOAL_OF: Mapping[Cause, str] = {
     Cause.NEW_PARTITION: "replication-factor",
     Cause.NEW_REPLICA: "replication-factor",
     Cause.TAKEN_AWAY: "replication-factor",
@@ -55,6 +58,13 @@ GOAL_OF: Mapping[Cause, str] = {
     Cause.LEADER: "leader-place",
     Cause.OTHER: "rules",
 }
+
+
+def goal_of(changes: Changes, rules: Rules, row: int, cause: Cause) -> str:
+    """Return the name of the goal that a forced move serves."""
+    if cause in (Cause.ADDED_GOAL, Cause.ADDED_LEADER):
+        return _added_goal(changes, rules, row, leads=cause is Cause.ADDED_LEADER).name
+    return _GOAL_OF[cause]
 
 
 def causes_of(changes: Changes, model: ClusterModel, rules: Rules, full: Floats, forced: Bools) -> Ints:
@@ -82,6 +92,7 @@ def causes_of(changes: Changes, model: ClusterModel, rules: Rules, full: Floats,
         (Cause.OFFLINE_LOG_DIR, model.log_dir_offline[at]),
         (Cause.FULL_DISK, must_leave & ~emptied & (full[at] > rules.disk_limit)),
         (Cause.LEFT_LOG_DIR, must_leave),
+        (Cause.ADDED_GOAL, barred & (_added(rules, row_class, broker) >= 0)),
         (Cause.LABEL, barred & (label != topic_label)),
         (Cause.IDC_EMPTIED, barred & (_limit(rules.idc_max, row_class, idc) == 0)),
         (Cause.LEFT_BROKER, barred),
@@ -94,7 +105,9 @@ def causes_of(changes: Changes, model: ClusterModel, rules: Rules, full: Floats,
     found = np.select([holds for _, holds in conditions], [int(cause) for cause, _ in conditions], int(Cause.OTHER))
     hands_over = changes.led & ~changes.leads & ~rules.may_lead[row_class, broker]
     leading = np.select(
-        [hands_over, lacks_leaders & ~moves], [int(Cause.LEADER), int(Cause.TOPIC_LEADERS)], int(Cause.NONE)
+        [hands_over & (_added(rules, row_class, broker, leads=True) >= 0), hands_over, lacks_leaders & ~moves],
+        [int(Cause.ADDED_LEADER), int(Cause.LEADER), int(Cause.TOPIC_LEADERS)],
+        int(Cause.NONE),
     )
     return np.where(told, found, leading)
 
@@ -118,6 +131,7 @@ def sentence(changes: Changes, model: ClusterModel, rules: Rules, full: Floats, 
             f"{log_dir_name(model, int(changes.from_dir[row]))} is {full[changes.from_dir[row]]:.0%} full"
         ),
         Cause.LEFT_LOG_DIR: lambda: f"it is to leave {log_dir_name(model, int(changes.from_dir[row]))}",
+        Cause.ADDED_GOAL: lambda: f"{name} may not hold it: {_added_goal(changes, rules, row).sentence}",
         Cause.LABEL: lambda: f"{name} {_labels(model, broker, int(changes.partitions[item]))}",
         Cause.IDC_EMPTIED: lambda: f"{name} is in {model.idc_names[idc]}, where it may have no replica",
         Cause.LEFT_BROKER: lambda: f"{name} is to lose it",
@@ -135,9 +149,25 @@ def sentence(changes: Changes, model: ClusterModel, rules: Rules, full: Floats, 
             f"{0 if rules.most_replicas is None else rules.most_replicas[broker]} may be there"
         ),
         Cause.TOPIC_LEADERS: lambda: _few_leaders(changes, model, rules, row),
+        Cause.ADDED_LEADER: lambda: f"{name} may not lead it: {_added_goal(changes, rules, row, leads=True).sentence}",
         Cause.LEADER: lambda: f"{name} may not lead it",
     }
     return told.get(cause, lambda: f"a rule does not let it stay on {name}")()
+
+
+def _added(rules: Rules, row_class: Ints, broker: Ints, leads: bool = False) -> Ints:
+    """[rows] the first goal of another package that forbids the broker to hold, or lead, the partition; -1: none."""
+    if rules.added is None:
+        return np.full(len(broker), -1)
+    forbids = ~(rules.added.may_lead if leads else rules.added.may_hold)[:, row_class, broker]
+    return np.where(forbids.any(axis=0), forbids.argmax(axis=0), -1)
+
+
+def _added_goal(changes: Changes, rules: Rules, row: int, leads: bool = False) -> Installed:
+    row_class = rules.class_of[changes.partitions[changes.item[[row]]]]
+    found = int(_added(rules, row_class, np.maximum(changes.from_broker[[row]], 0), leads)[0])
+    goals: tuple[Installed, ...] = () if rules.added is None else rules.added.goals
+    return goals[found]
 
 
 def _crowded(model: ClusterModel, rules: Rules) -> Bools:

@@ -41,6 +41,19 @@ def no_place(model: ClusterModel, rules: Rules, found: Found, stuck: Stuck) -> s
     return None
 
 
+def limited(rules: Rules, row_class: int) -> str:
+    """Return, to stand behind a reason, the goals of other packages that leave a class fewer brokers; "" for none."""
+    if rules.added is None:
+        return ""
+    allowed = rules.added.may_hold[:, row_class]
+    told = [
+        f"goal {goal.name} leaves {int(brokers.sum())} of the {len(brokers)} brokers"
+        for goal, brokers in zip(rules.added.goals, allowed, strict=True)
+        if not brokers.all()
+    ]
+    return "".join(f"; {each}" for each in told)
+
+
 def _racks(model: ClusterModel, rules: Rules, found: Found, slot: int) -> str | None:
     partition = int(model.slot_partition[slot])
     most = int(rules.rack_max[rules.class_of[partition]])

@@ -18,7 +18,7 @@ from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.changes import Changes, Origin, changes_of
 from spark_analytics.explaining.credit import GOALS, LOG_DIR_BYTES, Credit, credit_of
-from spark_analytics.explaining.forced import GOAL_OF, Cause, causes_of, sentence
+from spark_analytics.explaining.forced import Cause, causes_of, goal_of, sentence
 from spark_analytics.explaining.measure import Places, brokers_measured, log_dirs_measured
 from spark_analytics.explaining.ordering import NEVER, ranked, stages_of
 from spark_analytics.explaining.reasons import Spent, reason
@@ -235,7 +235,10 @@ def _forced(
         item = int(changes.item[row])
         if item not in told:
             because = Cause(int(cause[row]))
-            told[item] = GOAL_OF[because], sentence(changes, model, rules, full, row, because)
+            told[item] = (
+                goal_of(changes, rules, row, because),
+                sentence(changes, model, rules, full, row, because),
+            )
     return told
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.measure import Places, evenness
-from spark_analytics.explaining.no_place import no_place
+from spark_analytics.explaining.no_place import limited, no_place
 from spark_analytics.explaining.reasons import Missed
 from spark_analytics.explaining.words import log_dir_name
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
@@ -99,6 +99,7 @@ def stuck_replicas(model: ClusterModel, rules: Rules, found: Found) -> Iterator[
         partitions = [int(model.slot_partition[each.slot]) for each in group]
         smallest = min(group, key=lambda each: (float(model.slot_load[each.slot, Resource.DISK]), each.slot))
         reason = no_place(model, rules, found, smallest) or _WHY[why]
+        reason += limited(rules, int(rules.class_of[model.slot_partition[smallest.slot]]))
         yield f"{_replicas(len(group))} {where} ({_names(model, partitions)}): {reason}"
 
 

@@ -1,13 +1,16 @@
-"""All goals by name, Guardian's and Cruise Control's, in the order in which they are told: hard ones first."""
+"""All goals, in the order in which they are told: hard ones first. Their names are those of guardian.model.goals.
+
+Those of other packages come last; only where they are asked to judge are they loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from itertools import islice
 
-from guardian.errors import InvalidInput
+from guardian.model.goals import goal_named
 from guardian.model.plan import GoalResult
+from spark_analytics.extensions.installed import known
 from spark_analytics.goals import (
     capacity,
     exclusion,
@@ -25,6 +28,7 @@ from spark_analytics.goals import (
     spread,
     topic_spread,
 )
+from spark_analytics.goals.added import AddedByPackage, added_goals
 from spark_analytics.goals.goal import Goal, Placed
 from spark_analytics.model.resources import Resource
 
@@ -47,18 +51,14 @@ GOALS: tuple[Goal, ...] = (
     log_dirs.IO_SPREAD,
 )
 
-_BY_NAME = {name: each for each in GOALS for name in (each.name, *each.aliases)}
-_BY_LOWER = {name.lower(): each for name, each in _BY_NAME.items()}
+_BY_NAME = {each.name: each for each in GOALS}
 
 
 def goal(name: str) -> Goal:
     """By Guardian's name or Cruise Control's, package or not. Raises InvalidInput that lists near names."""
-    known = _BY_LOWER.get(name.rsplit(".", 1)[-1].strip().lower())
-    if known is None:
-        lower = get_close_matches(name.rsplit(".", 1)[-1].lower(), _BY_LOWER, n=3, cutoff=0.5)
-        near = [each for each in _BY_NAME if each.lower() in lower] or [each.name for each in GOALS]
-        raise InvalidInput(f"goal {name!r} is not known: use {', '.join(near)}")
-    return known
+    if "/" in name and any(name == each for each, _ in known()):
+        return AddedByPackage(name)
+    return _BY_NAME[goal_named(name).name]
 
 
 def resources(name: str) -> tuple[Resource, ...]:
@@ -67,7 +67,10 @@ def resources(name: str) -> tuple[Resource, ...]:
 
 
 def judged(before: Placed, after: Placed, goals: Sequence[Goal] = GOALS) -> tuple[GoalResult, ...]:
-    """Each goal before and after. A hard one is met when nothing breaks it, a soft one when all of it is in target."""
+    """Return each goal before and after, those of other packages too.
+
+    A hard one is met when nothing breaks it, a soft one when all of it is in target.
+    """
     return tuple(
         GoalResult(
             goal=each.name,
@@ -77,7 +80,7 @@ def judged(before: Placed, after: Placed, goals: Sequence[Goal] = GOALS) -> tupl
             target=each.target(after),
             is_met=not any(True for _ in each.violations(after)),
         )
-        for each in goals
+        for each in (*goals, *added_goals(after.rules))
     )
 
 

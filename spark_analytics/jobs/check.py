@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardian.errors import InvalidInput
-from guardian.kafka import reassignment_json
+from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -24,7 +24,7 @@ from spark_analytics.jobs.session import require_analyze_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_analytics.lake.window import Window
+    from guardian.lake.model.window import Window
     from spark_analytics.model.cluster_model import ClusterModel
     from spark_analytics.planners.score import Score
 

@@ -18,10 +18,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from guardian.errors import GuardianError, InvalidInput, NotFound
+from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
+from spark_analytics.extensions.installed import known, require_same
 from spark_analytics.lake import listing, reader
+from spark_analytics.lake.damaged import is_set_aside
 from spark_analytics.lake.hosts import hosts_of
-from spark_analytics.lake.window import Window, model_of
+from spark_analytics.lake.window import model_of
 from spark_analytics.model.cluster_model import ClusterModel
 
 Answer = TypeVar("Answer")
@@ -31,7 +34,18 @@ Asked = Callable[[ClusterModel], Answer]
 _LOG = logging.getLogger(__name__)
 _ANSWER = pa.schema([("cluster", pa.string()), ("answer", pa.binary()), ("refused", pa.string()), ("bug", pa.string())])
 _ANSWER_DDL = "cluster string, answer binary, refused string, bug string"
-_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\].*?file:? (\S+?)\.?\s")
+_MOST_DAMAGED = 20  # files of one window, before it is worth a person's look
+_OF_BYTES = frozenset({"", "CANNOT_READ_FILE_FOOTER", "NO_HINT"})
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.?([^]]*)\].*?file:? (\S+?)\.?\s")
+
+
+class UnreadableFile(InvalidInput):
+    """Names a file of the lake that Spark could not read, which `is_of_bytes` or of what they mean."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        super().__init__(f"lake file {path} can't be read as Parquet: restore it or remove it")
+        self.path = path
+        self.is_of_bytes = kind in _OF_BYTES
 
 
 def of_each(
@@ -43,7 +57,8 @@ def of_each(
 ) -> dict[str, Answer | GuardianError]:
     """For each cluster its answer, or why there is none, in the order of `asked`.
 
-    Raises InvalidInput when the lake can't be read, NotFound when it lacks all of them.
+    Raises InvalidInput when the lake can't be read, NotFound when it lacks all of them. An executor answers only with
+    the goals of other packages that are installed here.
     """
     if not asked:
         raise InvalidInput("clusters is empty: name at least one")
@@ -51,18 +66,22 @@ def of_each(
     told = {cluster: directory.of_cluster(cluster) for cluster in asked}
     hosts = hosts_of(directory)
     questions = dict(asked)
+    goals = known()
 
     def ask(group: pa.Table) -> pa.Table:
         cluster = group["cluster"][0].as_py()
 
         def answer() -> Answer:
+            require_same(goals)
             return questions[cluster](model_of(cluster, group, window, told[cluster], hosts.get(cluster, {})))
 
         return answered(cluster, answer)
 
     lacking = without_samples(spark, lake_url, list(asked))
-    rows = reader.model_rows(spark, lake_url, [cluster for cluster in asked if cluster not in lacking], window)
-    found = gathered(in_groups(rows, len(asked), ask))
+    present = [cluster for cluster in asked if cluster not in lacking]
+    found = gathered_of_lake(
+        spark, lambda: in_groups(reader.model_rows(spark, lake_url, present, window), len(asked), ask)
+    )
     return {
         cluster: lacking[cluster] if cluster in lacking else _answer(cluster, found.get(cluster), window)
         for cluster in asked
@@ -95,6 +114,20 @@ def answered(cluster: str, answer: Callable[[], object]) -> pa.Table:
         _LOG.exception("cluster %s has no answer", cluster)
         row["bug"] = f"cluster {cluster} has no answer, report this: {type(error).__name__}: {error}"
     return pa.Table.from_pylist([row], schema=_ANSWER)
+
+
+def gathered_of_lake(spark: SparkSession, rows: Callable[[], DataFrame]) -> dict[str, Row]:
+    """Gather rows of the lake; where a file of it is damaged, set that aside, and gather rows that are made anew.
+
+    Raises InvalidInput, which names the file, where it can't be set aside.
+    """
+    for _ in range(_MOST_DAMAGED):
+        try:
+            return gathered(rows())
+        except UnreadableFile as error:
+            if not error.is_of_bytes or not is_set_aside(spark, error.path):
+                raise
+    return gathered(rows())
 
 
 def gathered(rows: DataFrame) -> dict[str, Row]:
@@ -133,7 +166,7 @@ def _collect(rows: DataFrame) -> Iterable[Row]:
         file = _UNREADABLE.search(str(error))
         if file is None:
             raise
-        raise InvalidInput(f"lake file {file[1]} can't be read as Parquet: restore it or remove it") from error
+        raise UnreadableFile(file[2], file[1]) from error
 
 
 def same_for(clusters: Sequence[str], asked: Asked[Answer]) -> dict[str, Asked[Answer]]:

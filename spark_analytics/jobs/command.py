@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardian.errors import GuardianError, InvalidInput
+from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.units import parse_duration_ms
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from guardian.model.tasks import Task
-    from spark_analytics.lake.window import Window
     from spark_analytics.whatif.questions import Question
 
 
@@ -107,8 +107,6 @@ def carried_out(made: argparse.ArgumentParser, arguments: Sequence[str] | None, 
 
 
 def _job(options: argparse.Namespace) -> Job:
-    from spark_analytics.lake.window import Window  # noqa: PLC0415 - needs the extra
-
     until_ms = options.until if options.until is not None else time.time_ns() // 1_000_000
     return Job(options, Window(until_ms - parse_duration_ms("window", options.window), until_ms))
 

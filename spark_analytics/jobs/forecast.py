@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from spark_analytics.lake.window import Window
+    from guardian.lake.model.window import Window
 
 
 def forecasts(
@@ -36,7 +36,7 @@ def forecasts(
     require_analyze_extra()
     from spark_analytics.jobs.clusters import (  # noqa: PLC0415
         answered,
-        gathered,
+        gathered_of_lake,
         in_groups,
         of_row,
         required,
@@ -51,7 +51,7 @@ def forecasts(
 
     lacking = without_samples(spark, lake_url, clusters)
     present = [cluster for cluster in clusters if cluster not in lacking]
-    rows = gathered(in_groups(series_rows(spark, lake_url, present, window), len(present), ask))
+    rows = gathered_of_lake(spark, lambda: in_groups(series_rows(spark, lake_url, present, window), len(present), ask))
     found = required({cluster: of_row(row) for cluster, row in rows.items()})
     return {cluster: found.get(cluster, ()) for cluster in dict.fromkeys(clusters)}  # type: ignore[misc]  # pickled
 
@@ -78,7 +78,7 @@ def _of_cluster(rows: pa.Table, settings: PlannerSettings) -> tuple[Forecast, ..
 def _maker(
     broker: int, log_dir: str, resource: str, capacity: float, settings: PlannerSettings
 ) -> Callable[..., Forecast]:
-    from spark_analytics.forecast.forecasts import disk_full, hot_broker  # noqa: PLC0415 - needs the extra
+    from guardian.lake.rules.forecasts import disk_full, hot_broker  # noqa: PLC0415 - needs the extra
 
     if log_dir:
         return lambda at_ms, used: disk_full(broker, log_dir, at_ms, used, capacity, settings.disk_limit)

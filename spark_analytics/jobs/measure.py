@@ -17,7 +17,7 @@ from spark_analytics.jobs.session import require_analyze_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_analytics.lake.window import Window
+    from guardian.lake.model.window import Window
     from spark_analytics.model.cluster_model import ClusterModel
 
 

@@ -18,7 +18,7 @@ from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Task
-from guardian.wire.plans import plan_from_proto, plan_to_bytes, plan_to_proto
+from guardian.model.wire.plans import plan_from_proto, plan_to_bytes, plan_to_proto
 from protos.guardian.v1 import tickets_pb2
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
@@ -26,7 +26,7 @@ from spark_analytics.jobs.session import require_analyze_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_analytics.lake.window import Window
+    from guardian.lake.model.window import Window
     from spark_analytics.model.cluster_model import ClusterModel
 
 

@@ -125,6 +125,7 @@ def _configuration(scratch: Path, is_large: bool) -> dict[str, str]:
         "spark.driver.memory": f"{_heap_mb(is_large)}m",
         "spark.driver.extraJavaOptions": java,
         "spark.local.dir": str(scratch),
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",  # noise in a page would be rows
         "spark.log.level": "FATAL",
         "spark.python.worker.reuse": "true",
         "spark.sql.adaptive.enabled": "true",

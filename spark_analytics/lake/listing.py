@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from guardian.errors import InvalidInput, NotFound
-from spark_analytics.lake.schema import BROKER_SAMPLES, PARTITION_HOURS, hour_of
-from spark_analytics.lake.window import Window
+from guardian.lake.model.schema import BROKER_SAMPLES, PARTITION_HOURS, hour_of
+from guardian.lake.model.window import Window
 
 _HOUR_MS = 3_600_000
 _GLOB_HOURS = 200

@@ -3,7 +3,7 @@
 A rate is a **median** over the window, so a burst, a pause or a bad sample does not make a plan; beside it is the 95th
 percentile. Each pair of consecutive samples weighs as long as it lasts: the median is the rate at half of the time.
 
-Samples of replicas are by far the most rows, and a broker's fit together (spark_analytics.lake.rollup): they are
+Samples of replicas are by far the most rows, and a broker's fit together (guardian.lake.rules.rollup): they are
 grouped by broker, however unequal clusters are. In a long window the hours that are compacted come from
 partition_hours, a row an hour instead of each sample; only the newest hours and the window's ragged ends are read raw.
 Rows that come late to an hour that is rolled up count once it is rolled up anew, minutes after they came.
@@ -21,10 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which PySpark
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.window import WindowSpec
 
-from spark_analytics.lake import listing, schema
-from spark_analytics.lake.replicas import NEEDED, REPLICAS, replica_rows
-from spark_analytics.lake.rollup import HOURS, SAMPLED, roll_up, roll_up_hours
-from spark_analytics.lake.window import BROKER, DISK, LOG_DIR, REPLICA, Window
+from guardian.lake.model import schema
+from guardian.lake.model.window import Window
+from guardian.lake.rules.replicas import NEEDED, REPLICAS, replica_rows
+from guardian.lake.rules.rollup import HOURS, SAMPLED, roll_up, roll_up_hours
+from spark_analytics.lake import listing
+from spark_analytics.lake.window import BROKER, DISK, LOG_DIR, REPLICA
 
 _TASK_BYTES = 8 << 20  # of compressed Parquet: some 60 MB of rows, and a fraction of a second of work
 _MAX_TASKS = 2_000
@@ -47,7 +49,7 @@ def model_rows(spark: SparkSession, lake_url: str, clusters: Sequence[str], wind
               nic_bytes_per_s (each way)
     log_dir   broker, log_dir, disk, total_bytes, usable_bytes, offline, at_ms
     disk      broker, disk, pairs, covered_ms, io_rate, io_p95, read_rate (bytes/s), busy (0 to 1), await_ms a request
-    replica   broker, and the columns of spark_analytics.lake.replicas.REPLICAS
+    replica   broker, and the columns of guardian.lake.rules.replicas.REPLICAS
 
     Columns of other kinds are null, and so is what nothing tells. Rates are bytes/s.
     Raises InvalidInput when the lake or a cluster is not there.

@@ -13,9 +13,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name by which PySpark is known
 
-from spark_analytics.lake import listing, schema
+from guardian.lake.model import schema
+from guardian.lake.model.window import Window
+from spark_analytics.lake import listing
 from spark_analytics.lake.reader import broker_loads, nic_rows, samples_of
-from spark_analytics.lake.window import Window
 
 DISK, CPU, NW_IN, NW_OUT = "disk", "cpu", "nw_in", "nw_out"
 _COLUMNS = ("cluster", "broker", "log_dir", "resource", "at_ms", "value", "capacity")

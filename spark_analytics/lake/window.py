@@ -1,4 +1,4 @@
-"""A window of time, and what the lake says of a cluster in it, as a model.
+"""What the lake says of a cluster in a window of time, as a model.
 
 The reader hands over one table a cluster: a row a broker, a log dir, a disk, a replica, told apart by `kind`. Here they
 meet what people have told Guardian: is there enough to plan from, what is still there at the end of the window, who
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput
+from guardian.lake.model.window import Window, utc_time
 from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.topology import Broker, BrokerState
@@ -27,37 +27,9 @@ from spark_analytics.lake.measured import MIN_PAIRS, Busy, Replicas, columns_of,
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts, TopicFacts
 
-LONG_MS = 3 * 3_600_000
-_LATEST_MS = 7_258_118_400_000  # the year 2200: hours of the lake are named by dates, and dates end
 BROKER, LOG_DIR, DISK, REPLICA = "broker", "log_dir", "disk", "replica"
 
 _Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """[from_ms, to_ms), in ms since the epoch, on the brokers' clocks."""
-
-    from_ms: int
-    to_ms: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.from_ms < self.to_ms:
-            raise InvalidInput(f"window is from {self.from_ms} to {self.to_ms} ms: it must end after it begins")
-        if self.to_ms > _LATEST_MS:
-            raise InvalidInput(f"window ends at {self.to_ms}: use milliseconds since 1970, before the year 2200")
-
-    @property
-    def is_long(self) -> bool:
-        """It is read by way of roll-ups, by more memory and more tasks at once than one of minutes."""
-        return self.to_ms - self.from_ms >= LONG_MS
-
-    def __str__(self) -> str:
-        return f"{_time(self.from_ms)} and {_time(self.to_ms)}"
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def model_of(
@@ -134,8 +106,9 @@ def _require_replicas(cluster: str, brokers: Sequence[_Row], replicas: pa.Table,
     for row in brokers:
         if row["broker"] in gone:
             raise InvalidInput(
-                f"broker {row['broker']} of cluster {cluster} has no partition samples at {_time(row['last_at_ms'])}, "
-                "though it had some earlier in the window: take a window that begins later"
+                f"broker {row['broker']} of cluster {cluster} has no partition samples at "
+                f"{utc_time(row['last_at_ms'])}, though it had some earlier in the window: take a window that begins "
+                "later"
             )
 
 
@@ -275,14 +248,14 @@ def _input(rows: Sequence[_Row], window: Window, liveness: Liveness) -> str:
 def _gone_words(rows: Sequence[_Row], liveness: Liveness) -> Iterator[str]:
     for row in rows:
         if row["broker"] in liveness.dead:
-            yield f"; broker {row['broker']} is dead: no sample since {_time(row['last_at_ms'])}, others lead now"
+            yield f"; broker {row['broker']} is dead: no sample since {utc_time(row['last_at_ms'])}, others lead now"
         elif row["broker"] in liveness.unseen:
             yield (
                 f"; broker {row['broker']} counts as dead: no sample in the window, {row['failed']} collections failed"
             )
         elif row["broker"] in liveness.doubtful:
             yield (
-                f"; broker {row['broker']} takes nothing: no sample since {_time(row['last_at_ms'])}, and whether it "
-                "lives can't be told, as it led nothing that others hold (if it is dead, guardian plan remove "
+                f"; broker {row['broker']} takes nothing: no sample since {utc_time(row['last_at_ms'])}, and whether "
+                "it lives can't be told, as it led nothing that others hold (if it is dead, guardian plan remove "
                 f"--broker {row['broker']})"
             )

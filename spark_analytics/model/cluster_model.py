@@ -26,7 +26,7 @@ from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy, Tenant
 from guardian.model.links import Line
 from guardian.model.plan import ReplicaPlacement
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import TopicPartition, why_no_broker
 from spark_analytics.model.canonical import (
     codes,
     disk_of,
@@ -238,10 +238,7 @@ class ClusterModel:
         """Raises InvalidInput when the cluster has no such broker."""
         index = int(np.searchsorted(self.broker_ids, broker_id))
         if index == len(self.broker_ids) or self.broker_ids[index] != broker_id:
-            raise InvalidInput(
-                f"broker {broker_id} is not in the model of cluster {self.cluster}: "
-                f"name one of {_some(self.broker_ids.tolist())}"
-            )
+            raise InvalidInput(why_no_broker(self.cluster, broker_id, self.broker_ids.tolist()))
         return index
 
     def topic_index(self, topic: str) -> int:

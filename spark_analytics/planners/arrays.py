@@ -37,3 +37,15 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     found, which = np.unique(values, return_inverse=True)
     below = int(np.count_nonzero(found < 0))
     return found[below:], np.maximum(which - below, -1)
+
+
+def unique_rows(key: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows, and which of them each row is; faster than numpy's, which compares rows as bytes."""
+    if not len(key):
+        return key, np.zeros(0, dtype=np.int64)
+    packed = np.zeros(len(key), dtype=np.int64)
+    for column in key.T:
+        values, code = np.unique(column, return_inverse=True)
+        _, packed = np.unique(packed * len(values) + code, return_inverse=True)
+    _, first = np.unique(packed, return_index=True)
+    return key[first], packed

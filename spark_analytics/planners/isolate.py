@@ -69,8 +69,7 @@ def _grown(model: ClusterModel, task: Isolate, settings: PlannerSettings) -> Sol
     offers: list[Machine | int] = [*here, *sorted(task.brokers)]
     offered = _with(model, task, offers)
     labelled = partitions_of(offered, _topics(offered, task.label))
-    rules, _ = compiled(offered, settings, Scope(partitions=labelled))
-    needs = Needs.of(offered, rules, labelled & ~untouchable(offered)).times(1 + task.headroom)
+    needs = _needs(offered, task, settings)
     brokers = [offered.broker_index(broker) for broker in _ids(model, task, offers)]
     costs = _costs(offered, brokers, labelled)
     mine = _brokers(offered, task.label)
@@ -84,8 +83,9 @@ def _grown(model: ClusterModel, task: Isolate, settings: PlannerSettings) -> Sol
         if chosen is None:
             continue
         taken = [offers[item] for item in chosen]
-        solution = _moved_in(_with(model, task, taken), task.label, settings)
-        if not solution.found.stuck:
+        joined = _with(model, task, taken)
+        solution = _moved_in(joined, task.label, settings)
+        if not solution.found.stuck and _falls_short(joined, task, settings) is None:
             joins = [
                 (broker, each.host)
                 for broker, each in zip(_ids(model, task, taken), taken, strict=True)
@@ -98,6 +98,17 @@ def _grown(model: ClusterModel, task: Isolate, settings: PlannerSettings) -> Sol
         f"label {task.label} has too few machines, with all {len(offers)} offered in machines and brokers: {why}"
         + (f"; {away} machines stand in data centres without a broker of cluster {model.cluster}" if away else "")
     )
+
+
+def _needs(model: ClusterModel, task: Isolate, settings: PlannerSettings) -> Needs:
+    labelled = partitions_of(model, _topics(model, task.label))
+    rules, _ = compiled(model, settings, Scope(partitions=labelled))
+    return Needs.of(model, rules, labelled & ~untouchable(model)).times(1 + task.headroom)
+
+
+def _falls_short(joined: ClusterModel, task: Isolate, settings: PlannerSettings) -> str | None:
+    """Ask again of the brokers as they will be: ids, by which a goal may go, differ with who joins."""
+    return shortage(joined, _needs(joined, task, settings), _brokers(joined, task.label))
 
 
 def _with(model: ClusterModel, task: Isolate, taken: Sequence[Machine | int]) -> ClusterModel:
@@ -189,10 +200,8 @@ def _joined(model: ClusterModel, task: Isolate, taken: Sequence[Machine | int]) 
 
 def _shrunk(model: ClusterModel, task: Isolate, release: int, settings: PlannerSettings) -> Solution:
     """As many of the machines asked for as can go, at the least data."""
-    labelled = partitions_of(model, _topics(model, task.label))
-    rules, _ = compiled(model, settings, Scope(partitions=labelled))
+    needs = _needs(model, task, settings)
     left = untouchable(model)
-    needs = Needs.of(model, rules, labelled & ~left).times(1 + task.headroom)
     mine = _brokers(model, task.label)
     brokers = np.flatnonzero(mine & ~_holding(model, left)).tolist()
     costs = _costs(model, brokers, nothing(model.partitions))

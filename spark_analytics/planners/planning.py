@@ -33,6 +33,7 @@ from spark_analytics.explaining.plan import plan_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners import (
     add,
+    added,
     empty_disk,
     evening,
     heal,
@@ -67,7 +68,7 @@ def explained(model: ClusterModel, task: Task, settings: PlannerSettings, soluti
         joins=solution.joins,
     )
     plan = plan_of(model, problem.model, problem.rules, solution.found, asked, task.kind)
-    notes = (*plan.notes, *limits.notes(problem.model, settings, plan))
+    notes = (*plan.notes, *added.notes(problem.rules), *limits.notes(problem.model, settings, plan))
     unmet = (*over(plan, settings), *plan.unmet)
     return replace(plan, task=task, settings=settings, notes=notes, unmet=unmet)
 

@@ -16,6 +16,7 @@ from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import TopicPartition
+from spark_analytics.explaining.no_place import limited
 from spark_analytics.model.cluster_model import ClusterModel, Floats, PartitionFacts, TopicFacts
 from spark_analytics.model.edits import with_changes
 from spark_analytics.model.resources import Resource
@@ -132,4 +133,5 @@ def _no_place(problem: Problem, topic: str, replicas: int) -> str:
     return (
         f"topic {topic} with replication factor {replicas} finds no place on the {brokers} brokers that may hold it, "
         "with their racks, limits and free disk: lower the replication factor or what is expected, or add brokers"
+        + limited(problem.rules, int(problem.rules.class_of[partition]))
     )

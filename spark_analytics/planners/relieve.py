@@ -96,11 +96,11 @@ def _chosen(model: ClusterModel, excess: Floats, may_go: Bools) -> Bools:
 
 
 def _problem(model: ClusterModel, task: Relieve, settings: PlannerSettings, full: Bools, chosen: Bools) -> Problem:
-    """No copy goes onto a disk that is full, nor makes another so."""
-    strict = replace(settings, disk_limit=min(settings.disk_limit, task.limit))
-    problem = only_what_must(model, strict, Scope(free=nothing(model.slots), must_leave=chosen, mends=False))
+    """No copy goes onto a disk that is full, nor makes another so: the limit is each disk's, not the broker's."""
+    problem = only_what_must(model, settings, Scope(free=nothing(model.slots), must_leave=chosen, mends=False))
     takes = problem.rules.log_dir_may_take & ~full[model.log_dir_disk]
-    return replace(problem, rules=replace(problem.rules, log_dir_may_take=takes))
+    limit = min(settings.disk_limit, task.limit)
+    return replace(problem, rules=replace(problem.rules, log_dir_may_take=takes, disk_limit=limit))
 
 
 def _left(model: ClusterModel, excess: Floats, goes: Bools, why: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Remove
 from guardian.model.units import human_bytes
-from spark_analytics.explaining.no_place import no_place
+from spark_analytics.explaining.no_place import limited, no_place
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
@@ -179,6 +179,7 @@ def _stuck_on(model: ClusterModel, solution: Solution, leaving: Ints) -> dict[in
         if broker in going - stuck.keys():
             partition = model.partition(int(model.slot_partition[each.slot]))
             why = no_place(model, rules, found, each) or _WHY[each.why]
+            why += limited(rules, int(rules.class_of[model.slot_partition[each.slot]]))
             stuck[broker] = f"there is no place for {partition}: {why}"
     return stuck
 

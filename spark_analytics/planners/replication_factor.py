@@ -21,8 +21,9 @@ import numpy as np
 from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import ReplicationFactor
+from spark_analytics.explaining.no_place import limited
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
-from spark_analytics.model.edits import with_changes
+from spark_analytics.model.edits import with_changes, with_placement
 from spark_analytics.model.load import load_now, scale
 from spark_analytics.planners.arrays import nothing
 from spark_analytics.planners.budget import copied_bytes, within_bytes
@@ -41,12 +42,27 @@ def solve(model: ClusterModel, task: ReplicationFactor, settings: PlannerSetting
     missing = np.where(partitions, task.replication_factor - np.diff(model.slot_start), 0)
     fewer = drops(model, settings, np.maximum(-missing, 0))
     more = np.repeat(np.arange(model.partitions), np.maximum(missing, 0))
-    edited = with_changes(model, add_slots=more, remove_slots=fewer)
+    edited = _led_rightly(model, with_changes(model, add_slots=more, remove_slots=fewer), settings, fewer)
     scope = Scope(partitions=partitions, free=edited.slot_log_dir < 0, mends=False)
     solution = _whole(solved(only_what_must(edited, settings, scope)))
     copied = copied_bytes(edited, solution.found.slot_log_dir)
     solution = within_bytes(solution, settings, np.argsort(copied, kind="stable"))
     return replace(solution, unmet=(*solution.unmet, *untouchable_words(model, asked & left)))
+
+
+def _led_rightly(model: ClusterModel, edited: ClusterModel, settings: PlannerSettings, fewer: Ints) -> ClusterModel:
+    """Let a partition whose leader goes be led by the first of those left that may lead it, where one may."""
+    bereft = nothing(model.partitions)
+    bereft[model.slot_partition[fewer[np.isin(fewer, model.leader_slot)]]] = True
+    if not bereft.any():
+        return edited
+    rules, _ = compiled(edited, settings, Scope(partitions=bereft))
+    may_lead = rules.may_lead[rules.class_of[edited.slot_partition], edited.slot_broker] & (edited.slot_log_dir >= 0)
+    leader_slot = edited.leader_slot.copy()
+    for partition in np.flatnonzero(bereft).tolist():
+        start, end = edited.slot_start[partition : partition + 2].tolist()
+        leader_slot[partition] = next((slot for slot in range(start, end) if may_lead[slot]), leader_slot[partition])
+    return with_placement(edited, edited.slot_log_dir, leader_slot)
 
 
 def _whole(solution: Solution) -> Solution:
@@ -71,6 +87,7 @@ def _require_brokers(model: ClusterModel, task: ReplicationFactor, settings: Pla
         raise InvalidInput(
             f"replication_factor is {task.replication_factor}, and only {usable.min()} brokers may hold "
             f"{shown(model, of)}: use up to {usable.min()}, or add brokers"
+            + limited(rules, int(rules.class_of[partitions][usable.argmin()]))
         )
 
 

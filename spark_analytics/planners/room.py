@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardian.model.units import human_bytes
+from spark_analytics.explaining.no_place import limited
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import load_now, sums
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
@@ -43,6 +44,7 @@ class Needs:
     capacity: Floats  # [brokers, 4] that may be used
     rack_share: Ints  # [needs] the most replicas of a partition that a rack must take while all places are there
     in_rack: Ints  # [racks] brokers that are places of any
+    limited: tuple[str, ...]  # [needs] which goals of other packages leave fewer places
 
     @classmethod
     def of(cls, model: ClusterModel, rules: Rules, partitions: Bools | None = None) -> Needs:
@@ -70,6 +72,7 @@ class Needs:
                 [_rack_share(model, on, int(key % width)) for on, key in zip(places, keys, strict=True)], dtype=np.int64
             ),
             in_rack=np.bincount(model.rack[places.any(axis=0)], minlength=len(model.rack_names)),
+            limited=tuple([limited(rules, each) for each in classes.tolist()]),
         )
 
     def times(self, factor: float) -> Needs:
@@ -100,12 +103,12 @@ def _shortages(model: ClusterModel, needs: Needs, remaining: Bools) -> Iterator[
     for row, replicas in enumerate(needs.replicas.tolist()):
         left = needs.places[row] & remaining
         if left.sum() < replicas:
-            yield f"{_brokers(left)} would be left for topics of replication factor {replicas}"
+            yield f"{_brokers(left)} would be left for topics of replication factor {replicas}{needs.limited[row]}"
         elif _rack_share(model, left, replicas) > needs.rack_share[row]:
             racks = len(np.unique(model.rack[left]))
             yield (
                 f"{racks} rack{'s' if racks > 1 else ''} with {_brokers(left)} would be left for topics of replication "
-                f"factor {replicas}, so that more of their replicas would share a rack"
+                f"factor {replicas}, so that more of their replicas would share a rack{needs.limited[row]}"
             )
         for idc in np.flatnonzero(needs.idc_min[row]).tolist():
             there = left & (model.idc == idc)

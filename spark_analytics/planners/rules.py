@@ -2,6 +2,7 @@
 
 A topic with a label lives on brokers with that label, one without on those of its tenant's labels, or where its tenant
 has none, on brokers without a label. Brokers with a label hold nothing else, unless the label is shared (settings).
+Goals of other packages leave fewer of these brokers (added.py).
 
 Partitions that share all of this, their replication factor and their standing towards the rules, share a class:
 
@@ -14,7 +15,7 @@ What no placement can keep is relaxed as little as can be, and told in a sentenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,12 +25,14 @@ import numpy.typing as npt
 from guardian.model.federation import IdcPolicy
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.text import some
+from spark_analytics.extensions.installed import Installed, installed
 from spark_analytics.goals.min_leaders import leading_brokers
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints, living_slots
 from spark_analytics.planners import limits
-from spark_analytics.planners.arrays import at, distinct
+from spark_analytics.planners.added import Demands
+from spark_analytics.planners.arrays import at, distinct, unique_rows
 from spark_analytics.planners.topics import may_move
-from spark_analytics.search.rules import Rules
+from spark_analytics.search.rules import Added, Rules
 
 NO_LIMIT = 1 << 30  # replicas per rack or IDC
 
@@ -55,11 +58,18 @@ class Scope:
 
 
 def compiled(
-    model: ClusterModel, settings: PlannerSettings, scope: Scope | None = None
+    model: ClusterModel,
+    settings: PlannerSettings,
+    scope: Scope | None = None,
+    goals: Sequence[Installed] | None = None,
 ) -> tuple[Rules, tuple[str, ...]]:
-    """The rules, and a sentence for each demand that no placement can meet."""
+    """Return the rules, and a sentence for each demand that no placement can meet.
+
+    `goals` are those of other packages; None: all that are installed. Raises InvalidInput when one of them is wrong.
+    """
+    demands = Demands.of(model, settings, installed() if goals is None else goals)
     scope, untouched = _without_untouchable(model, scope or Scope())
-    kinds = _Kinds.of(model, settings, scope)
+    kinds = _Kinds.of(model, settings, scope, demands)
     idc_min, idc_max, policies_unmet = _idc_limits(model, kinds)
     classes = _Classes.of(model, scope, kinds, idc_min, idc_max)
     pinned = classes.has_pinned
@@ -89,8 +99,21 @@ def compiled(
         most_replicas=np.full(model.brokers, settings.max_replicas),
         least_leaders=np.array([settings.leaders_of(topic) for topic in model.topics], dtype=np.int64),
         compared=_with_pinned(kinds.compared[classes.kind], pinned, False),
+        added=_added(demands, settings, kinds.added[classes.kind], pinned),
     )
     return rules, (*untouched, *kinds.unmet, *policies_unmet, *_too_few_to_lead(model, rules))
+
+
+def _added(demands: Demands, settings: PlannerSettings, row: Ints, pinned: bool) -> Added | None:
+    """Return the demands by class."""
+    if not demands.goals:
+        return None
+    return Added(
+        goals=demands.goals,
+        settings=settings,
+        may_hold=np.stack([_with_pinned(of_each[row], pinned, True) for of_each in demands.hold]),
+        may_lead=np.stack([_with_pinned(of_each[row], pinned, True) for of_each in demands.lead]),
+    )
 
 
 def _crippled(model: ClusterModel) -> Bools:
@@ -203,24 +226,37 @@ class _Kinds:
     of_partition: Ints  # [partitions]; -1: out of scope
     replicas: Ints  # [kinds]
     policy: Ints  # [kinds]
+    added: Ints  # [kinds] the row of the demands of other packages' goals
     may_stay: Bools  # [kinds, brokers]
     may_take: Bools  # [kinds, brokers]
+    may_lead: Bools  # [kinds, brokers] by the goals of other packages
     compared: Bools  # [kinds, brokers] may take, were it not for those that the task says are to take all
     unmet: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: ClusterModel, settings: PlannerSettings, scope: Scope) -> _Kinds:
+    def of(cls, model: ClusterModel, settings: PlannerSettings, scope: Scope, added: Demands) -> _Kinds:
         tenant = _limiting_tenant(model)
-        demands, demand_of_topic = _unique_rows(np.column_stack([model.topic_label, tenant, model.topic_policy]))
+        columns = [model.topic_label, tenant, model.topic_policy, added.row_of_topic]
+        demands, demand_of_topic = unique_rows(np.column_stack(columns))
         replicas = np.diff(model.slot_start)
         width = int(replicas.max(initial=0)) + 1
         key = demand_of_topic[model.partition_topic] * width + replicas
         key[~_flags(scope.partitions, model.partitions, default=True)] = -1
         keys, of_partition = distinct(key)
         demand, replicas_of = keys // width, keys % width
-        may_stay, compared, unmet = _places(model, settings, scope, demands[demand], replicas_of)
-        may_take = compared & _flags(scope.taking, model.brokers, default=True)
-        return cls(of_partition, replicas_of, demands[demand, 2], may_stay, may_take, compared, unmet)
+        may_stay, compared, unmet = _places(model, settings, scope, demands[demand], replicas_of, added)
+        row = demands[demand, 3]
+        return cls(
+            of_partition=of_partition,
+            replicas=replicas_of,
+            policy=demands[demand, 2],
+            added=row,
+            may_stay=may_stay,
+            may_take=compared & _flags(scope.taking, model.brokers, default=True),
+            may_lead=added.may_lead[row],
+            compared=compared,
+            unmet=unmet,
+        )
 
 
 def _limiting_tenant(model: ClusterModel) -> Ints:
@@ -233,9 +269,9 @@ def _limiting_tenant(model: ClusterModel) -> Ints:
 
 
 def _places(
-    model: ClusterModel, settings: PlannerSettings, scope: Scope, demands: Ints, replicas: Ints
+    model: ClusterModel, settings: PlannerSettings, scope: Scope, demands: Ints, replicas: Ints, added: Demands
 ) -> tuple[Bools, Bools, tuple[str, ...]]:
-    """[kinds, brokers] may stay, may take whoever is to take; and which labels have too few brokers."""
+    """[kinds, brokers] may stay, may take whoever is to take; and which labels and goals have too few brokers."""
     remains = ~_flags(scope.leaving, model.brokers)
     usable = model.alive & remains
     takes = usable & ~model.excluded
@@ -243,11 +279,14 @@ def _places(
     may_stay = np.zeros((len(demands), model.brokers), dtype=np.bool_)
     may_take = np.zeros_like(may_stay)
     unmet: dict[str, None] = {}
-    for kind, (label, tenant, policy) in enumerate(demands.tolist()):
-        suits = _suits(model, shared, label, tenant)
-        brokers = int((usable & suits).sum())
+    for kind, (label, tenant, policy, row) in enumerate(demands.tolist()):
+        of_label = _suits(model, shared, label, tenant)
+        suits = of_label & added.may_hold[row]
+        brokers, all_of_label = int((usable & suits).sum()), int((usable & of_label).sum())
         enough = brokers >= replicas[kind]
-        if not enough and not suits.all():
+        if not enough and brokers < all_of_label:
+            unmet[_too_few_allowed(added.names(row, usable & of_label), brokers, int(replicas[kind]))] = None
+        elif not enough and not of_label.all():
             unmet[_too_few(model, label, tenant, brokers, int(replicas[kind]))] = None
         if policy >= 0:
             suits = suits & (model.idc >= 0)
@@ -275,6 +314,13 @@ def _too_few(model: ClusterModel, label: int, tenant: int, brokers: int, replica
     return (
         f"{brokers} brokers {whose} can hold replicas and topics have replication factor {replicas}: "
         f"what stands elsewhere stays there; {fix}"
+    )
+
+
+def _too_few_allowed(goals: str, brokers: int, replicas: int) -> str:
+    return (
+        f"{brokers} brokers can hold replicas by {goals} and topics have replication factor {replicas}: "
+        "what stands elsewhere stays there; add brokers that hold them"
     )
 
 
@@ -347,7 +393,7 @@ class _Classes:
             standing = _idc_counts(model)
             standing[model.topic_policy[model.partition_topic] < 0] = 0
         key = np.column_stack([kinds.of_partition, rack, standing])[inside]
-        rows, row_of = _unique_rows(key)
+        rows, row_of = unique_rows(key)
         of_partition = np.full(model.partitions, len(rows))
         of_partition[inside] = row_of
         kind = rows[:, 0]
@@ -356,18 +402,6 @@ class _Classes:
             now = rows[:, 2:]
             low, high = np.minimum(low, now), np.maximum(high, now)
         return cls(of_partition, bool((~inside).any()), kind, rows[:, 1], low, high)
-
-
-def _unique_rows(key: Ints) -> tuple[Ints, Ints]:
-    """Its distinct rows, and which of them each row is. Faster than numpy's, which compares rows as bytes."""
-    if not len(key):
-        return key, np.zeros(0, dtype=np.int64)
-    packed = np.zeros(len(key), dtype=np.int64)
-    for column in key.T:
-        distinct, code = np.unique(column, return_inverse=True)
-        _, packed = np.unique(packed * len(distinct) + code, return_inverse=True)
-    _, first = np.unique(packed, return_index=True)
-    return key[first], packed
 
 
 def _held(model: ClusterModel, kinds: _Kinds) -> Bools:
@@ -420,9 +454,9 @@ def _idc_counts(model: ClusterModel) -> Ints:
 
 
 def _may_lead(model: ClusterModel, scope: Scope, kinds: _Kinds) -> Bools:
-    """[kinds, brokers] by the preferred data centre, where there is one."""
+    """[kinds, brokers] by the preferred data centre, where there is one, and by the goals of other packages."""
     usable = model.alive & ~_flags(scope.leaving, model.brokers) & ~_flags(scope.not_leading, model.brokers)
-    lead = np.tile(usable, (len(kinds.replicas), 1))
+    lead = usable & kinds.may_lead
     for kind in np.flatnonzero(kinds.policy >= 0).tolist():
         preferred = model.policies[kinds.policy[kind]].preferred_leader_idc
         if preferred in model.idc_names:

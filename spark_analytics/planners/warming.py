@@ -21,7 +21,7 @@ from spark_analytics.search.goal import Budget, Targets
 def warm() -> None:
     """Seconds of CPU the first time, then a fraction of one."""
     model = _smallest()
-    rules, _ = compiled(model, PlannerSettings())
+    rules, _ = compiled(model, PlannerSettings(), goals=())
     targets = Targets.default()
     room = disks.room_of(model, rules)
     must_leave, away = disks.leaving(model, rules, room)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from guardian.errors import InvalidInput
-from guardian.interop.broker_sets_json import sets_of
+from guardian.interop.broker_sets_json import of_cluster, sets_of
 from guardian.interop.json_file import read_json
 from spark_analytics.model.cluster_model import ClusterModel, Ints
 from spark_analytics.model.edits import broker_facts, topic_facts, with_changes
@@ -25,18 +25,24 @@ def read(path: Path) -> dict[int, str]:
     return sets_of(read_json(path, "broker sets file"))
 
 
+def remarks(model: ClusterModel, sets: Mapping[int, str]) -> tuple[str, ...]:
+    """Say, in sentences, what of the file does not count for this model. Raises InvalidInput where nothing does."""
+    _, left = of_cluster(sets, model.broker_ids.tolist(), model.cluster)
+    return left
+
+
 def with_broker_sets(model: ClusterModel, sets: Mapping[int, str]) -> ClusterModel:
     """Brokers labelled with their sets, and topics without a label with the set where most of their bytes are.
 
-    Raises InvalidInput where a broker has no set, or is not known.
+    Sets of brokers that the model does not have do not count (`remarks`). Raises InvalidInput where a broker has no
+    set, or no set has one.
     """
     brokers = broker_facts(model)
-    for broker_id in sorted(sets.keys() - {broker.id for broker in brokers}):
-        raise InvalidInput(f"brokerIds has {broker_id}, which is not in cluster {model.cluster}: take it out")
+    of_cluster(sets, model.broker_ids.tolist(), model.cluster)
     for broker in brokers:
         if broker.id not in sets:
             raise InvalidInput(f"broker {broker.id} of cluster {model.cluster} is in no broker set: add it to one")
-    names = sorted(set(sets.values()))
+    names = sorted({sets[broker.id] for broker in brokers})
     home = _fullest(model, np.array([names.index(sets[broker.id]) for broker in brokers], dtype=np.int64), len(names))
     topics = [
         replace(topic, label=names[home[index]])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from guardian.errors import InvalidInput
-from guardian.interop.capacity_json import DEFAULT, Capacity, capacities_of
+from guardian.interop.capacity_json import DEFAULT, Capacity, capacities_of, left_out, strangers
 from guardian.interop.json_file import read_json
 from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.model.cluster_model import ClusterModel
@@ -21,13 +21,11 @@ def read(path: Path) -> dict[int, Capacity]:
 
 
 def with_capacities(model: ClusterModel, capacities: Mapping[int, Capacity]) -> ClusterModel:
-    """The model with these capacities. Raises InvalidInput where a broker or a log dir has none, or is not known."""
+    """Return the model with these capacities; entries of brokers that it lacks do not count (`remarks` tells them).
+
+    Raises InvalidInput where a broker of the model has none, or a log dir is not known.
+    """
     brokers = broker_facts(model)
-    for broker_id in sorted(capacities.keys() - {DEFAULT} - {broker.id for broker in brokers}):
-        raise InvalidInput(
-            f"brokerId {broker_id} is not in cluster {model.cluster}: "
-            "take it out of the capacity file, or wait for its samples"
-        )
     log_dirs: dict[int, list[LogDirFacts]] = {}
     for log_dir in log_dir_facts(model):
         log_dirs.setdefault(log_dir.broker, []).append(log_dir)
@@ -37,6 +35,11 @@ def with_capacities(model: ClusterModel, capacities: Mapping[int, Capacity]) -> 
         brokers=[_broker(broker, capacity) for broker, capacity in changed],
         log_dirs=[each for broker, capacity in changed for each in _log_dirs(log_dirs.get(broker.id, []), capacity)],
     )
+
+
+def remarks(model: ClusterModel, capacities: Mapping[int, Capacity]) -> tuple[str, ...]:
+    """Say, in sentences, what of the file does not count for this model."""
+    return tuple(left_out(strangers(capacities, model.broker_ids.tolist()), model.cluster))
 
 
 def _given(capacities: Mapping[int, Capacity], broker: int) -> Capacity:

@@ -1,7 +1,7 @@
 """A cluster as Kafka shows it now, as a model: for plans that can't wait for the next window of the lake.
 
     Kafka   who lives, where each replica is, how large, what is being reassigned, which log dirs are offline
-    lake    what replicas cost: rates, CPU, which disk is below a log dir (spark_analytics.lake.recent); it may lack all
+    lake    what replicas cost: rates, CPU, which disk is below a log dir (guardian.lake.store.recent); it may lack all
     people  racks, IDCs, labels, exclusions, policies, machines (Directory)
 
 A broker that Kafka does not list and that holds replicas is dead, unless people expect it to be away; its replicas, and
@@ -13,20 +13,20 @@ that no plan touches: the next plan sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from guardian.errors import ClusterUnavailable
-from guardian.model.cluster_state import BrokerNode, LogDir, PartitionState, Reassignment
+from guardian.lake.store.recent import Recent
+from guardian.model.cluster_state import LiveFacts, LogDir
 from guardian.model.directory import Directory
-from guardian.model.topology import ANY_LOG_DIR, TopicPartition
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.lake.disks import io_capacities, io_rates
 from spark_analytics.lake.hosts import Hosts, hosts_of
 from spark_analytics.lake.measured import Replicas, columns_of
-from spark_analytics.lake.recent import Recent
 from spark_analytics.lake.window import People, broker_facts, busy_of, topic_facts
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts
@@ -42,38 +42,6 @@ _RATES = (
     "read_rate",
     "read_p95",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LiveFacts:
-    """What Kafka said of a cluster, all of it, at one moment. `partitions` were read before `log_dirs`."""
-
-    cluster: str
-    at_ms: int
-    brokers: Mapping[int, BrokerNode]
-    partitions: Mapping[TopicPartition, PartitionState]
-    reassignments: Mapping[TopicPartition, Reassignment]
-    log_dirs: tuple[LogDir, ...]
-
-    def replicas_of(self, partition: TopicPartition) -> tuple[int, ...]:
-        """Where they are, or will be when its reassignment is over."""
-        reassignment = self.reassignments.get(partition)
-        removing = reassignment.removing if reassignment else ()
-        return tuple(broker for broker in self.partitions[partition].replicas if broker not in removing)
-
-    def broken(self) -> set[int]:
-        """Brokers with a log dir that failed."""
-        return {log_dir.broker for log_dir in self.log_dirs if log_dir.error}
-
-    def unseen(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Replicas that a broker has and does not show on any log dir, though none of its log dirs is offline."""
-        shown = {(partition, log_dir.broker) for log_dir in self.log_dirs for partition in log_dir.replicas}
-        broken = self.broken()
-        for partition in self.partitions:
-            if partition not in self.reassignments:
-                for broker in self.replicas_of(partition):
-                    if (partition, broker) not in shown and broker in self.brokers and broker not in broken:
-                        yield partition, broker
 
 
 def live_model(

@@ -459,8 +459,33 @@ def slots_by_broker(s: State) -> tuple[Ints, Ints]:
     return first, slots
 
 
+@inner
+def promises_of(
+    s: State, b: int, mine: Ints, rows: Floats, count: int, weight: Floats, margin: Floats
+) -> tuple[Floats, Floats]:
+    """For each of a broker's replicas at most: its gain at the best candidate, and that with the broker's own gain."""
+    n = weight.shape[0]
+    x = np.empty(n)
+    loads = np.empty((2 * n, mine.shape[0]))
+    bound = np.empty(mine.shape[0])
+    for k in range(mine.shape[0]):
+        slot = mine[k]
+        load_of(s, slot, x)
+        for r in range(n):
+            loads[r, k] = x[r]
+            loads[n + r, k] = x[r] * x[r]
+        bound[k] = -change(s, b, x, -1.0, weight, margin)
+    at_best = best_by_squares(loads, rows, count)
+    for k in range(mine.shape[0]):
+        at_best[k] += s.leader_price - (s.price[mine[k]] if b == s.home[mine[k]] else 0.0)
+        bound[k] += at_best[k]
+        if b != s.home[mine[k]]:
+            bound[k] += s.price[mine[k]]
+    return at_best, bound
+
+
 @compiled
-def sweep(  # noqa: PLR0912, PLR0915 - one loop: calls within it cost more than its steps
+def sweep(
     s: State, order: Ints, groups: int, each: int, every: int, weight: Floats, margin: Floats, least: float
 ) -> int:
     """Brokers in this order give replicas away while that gains more than `least`; the number of steps.
@@ -484,23 +509,9 @@ def sweep(  # noqa: PLR0912, PLR0915 - one loop: calls within it cost more than 
             chosen_for = s.pool[b]
         for k in range(count):
             fill_row(s, candidates[k], weight, rows[k])
-        loads = np.empty((2 * n, mine.shape[0]))
-        bound = np.empty(mine.shape[0])
-        for k in range(mine.shape[0]):
-            slot = mine[k]
-            load_of(s, slot, x)
-            for r in range(n):
-                loads[r, k] = x[r]
-                loads[n + r, k] = x[r] * x[r]
-            bound[k] = -change(s, b, x, -1.0, weight, margin)
-        at_best = best_by_squares(loads, rows, count)
-        for k in range(mine.shape[0]):
-            at_best[k] += s.leader_price - (s.price[mine[k]] if b == s.home[mine[k]] else 0.0)
-            bound[k] += at_best[k]
-            if b != s.home[mine[k]]:
-                bound[k] += s.price[mine[k]]
+        at_best, bound = promises_of(s, b, mine, rows, count, weight, margin)
         # The most promising first. What gives much less than it promised, as rules forbid the best or as others went
-        # before, waits until the others had their turn.
+        # before, waits until the others had their turn. One loop: a call within it would cost more than a step.
         for _ in range(TURNS):
             later = np.full(mine.shape[0], -1.0)
             for k in np.argsort(-bound, kind="mergesort"):

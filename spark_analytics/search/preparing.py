@@ -78,15 +78,11 @@ def state_of(
     pool = pools_of(rules, model.alive)
     capacity = use_capacity(model)
     mean = means_of(model, rules, pool, capacity, evicted)
-    of_broker = np.zeros((model.brokers, RESOURCES))
-    of_broker[pool >= 0] = mean[pool[pool >= 0]]
-    mean_load = capacity * of_broker
-    unit = np.where(mean_load > _NOTHING, 1 / np.maximum(mean_load, _NOTHING), 0.0)
+    unit = _unit(pool, capacity, mean)
     broker = model.slot_broker.astype(np.int64)
     row, must_lead = _must_lead(model, rules, pool)
     stays = rules.may_stay[rules.class_of[model.slot_partition], np.maximum(broker, 0)]
     leader_home = np.where(model.slots > 0, broker[model.leader_slot], -1)
-    mean_leaders = model.partitions / max(int((pool >= 0).sum()), 1)
     state = State(
         first=model.slot_start.astype(np.int64),
         partition=model.slot_partition.astype(np.int64),
@@ -97,7 +93,7 @@ def state_of(
         extra=np.ascontiguousarray(model.leader_load),
         price=np.where(evicted | (broker < 0), 0.0, _price(model, mean, capacity, pool)),
         leader_home=leader_home,
-        leader_price=_LEADER_PRICE / max(mean_leaders, 1.0),
+        leader_price=_leader_price(model, pool),
         topic=model.partition_topic.astype(np.int64),
         topic_first=_topic_first(model),
         topic_row=_topic_rows(model),
@@ -131,6 +127,14 @@ def state_of(
     return _plain(state)
 
 
+def _unit(pool: Ints, capacity: Floats, mean: Floats) -> Floats:
+    """[brokers, RESOURCES] the dev that one unit of load makes; 0 where a mean broker has none."""
+    of_broker = np.zeros(capacity.shape)
+    of_broker[pool >= 0] = mean[pool[pool >= 0]]
+    mean_load = capacity * of_broker
+    return np.where(mean_load > _NOTHING, 1 / np.maximum(mean_load, _NOTHING), 0.0)
+
+
 def _ceiling(model: ClusterModel, rules: Rules, unit: Floats) -> Floats:
     """[brokers, RESOURCES] the dev of each limit; inf: none."""
     ceiling = np.full((model.brokers, RESOURCES), np.inf)
@@ -149,6 +153,11 @@ def _price(model: ClusterModel, mean: Floats, capacity: Floats, pool: Ints) -> F
     held = max(pools, default=0.0)
     price = model.slot_load[:, Resource.DISK] / held if held > 0 else np.zeros(model.slots)
     return price + _LEAST_PRICE
+
+
+def _leader_price(model: ClusterModel, pool: Ints) -> float:
+    mean_leaders = model.partitions / max(int((pool >= 0).sum()), 1)
+    return _LEADER_PRICE / max(mean_leaders, 1.0)
 
 
 def _least_led(model: ClusterModel, rules: Rules) -> Ints:

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from guardian.model.planner_settings import PlannerSettings
+from spark_analytics.extensions.installed import Installed
 from spark_analytics.model.cluster_model import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Added:
+    """Tell which goals of other packages forbid what: the rules forbid it already, this is for naming them."""
+
+    goals: tuple[Installed, ...]
+    settings: PlannerSettings
+    may_hold: Bools  # [goals, classes, brokers]
+    may_lead: Bools  # [goals, classes, brokers]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,3 +53,4 @@ class Rules:
     most_replicas: Ints | None = None  # [brokers] that one may hold; it may stay above where it is now; None: no limit
     least_leaders: Ints | None = None  # [topics] partitions of it that each broker leads that may; None: 0 of all
     compared: Bools | None = None  # [classes, brokers] held against one another; None: those that may take
+    added: Added | None = None  # None: no package adds a goal

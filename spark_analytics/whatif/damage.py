@@ -1,4 +1,4 @@
-"""What a loss or a cut does to the data: the rules of guardian/core/durability.py, over arrays.
+"""What a loss or a cut does to the data: the rules of guardian/health/rules/durability.py, over arrays.
 
 in sync     a replica counts as in sync where its broker lives and its log dir is online: a model knows no ISR
 offline     had somebody in sync, and has nobody left

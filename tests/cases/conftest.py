@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.unit.member.member import Member
 from tests.unit.rest.service import Service
-from tests.unit.server.member import Member
 
 
 @pytest.fixture

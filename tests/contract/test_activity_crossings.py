@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from guardian.activity import crossings
-from guardian.activity.crossings import Places
-from guardian.activity.database import Database, prepare
-from guardian.activity.embedded import EmbeddedDatabase
-from guardian.activity.questions import Span
-from guardian.activity.rows import SliceName, slice_rows
+from guardian.activity.rules import crossings
+from guardian.activity.rules.crossings import Places
+from guardian.activity.rules.database import Database, prepare
+from guardian.activity.rules.questions import Span
+from guardian.activity.rules.rows import SliceName, slice_rows
+from guardian.activity.store.embedded import EmbeddedDatabase
 from protos.guardian.v1 import reporter_pb2
 
 pytestmark = pytest.mark.integration

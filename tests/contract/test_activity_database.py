@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from guardian.activity import questions
-from guardian.activity.address import ServerAddress, parse_url
-from guardian.activity.database import Database, Question, prepare
-from guardian.activity.embedded import EmbeddedDatabase
-from guardian.activity.questions import HOUR_MS, Span
-from guardian.activity.rows import SliceName, slice_rows
-from guardian.activity.server import ServerDatabase
+from guardian.activity.rules import questions
+from guardian.activity.rules.address import ServerAddress, parse_url
+from guardian.activity.rules.database import Database, Question, prepare
+from guardian.activity.rules.questions import HOUR_MS, Span
+from guardian.activity.rules.rows import SliceName, slice_rows
+from guardian.activity.store.embedded import EmbeddedDatabase
+from guardian.activity.store.server import ServerDatabase
 from guardian.errors import InvalidInput, Unavailable
 from protos.guardian.v1 import reporter_pb2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -16,10 +15,11 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.acl import AclBinding
+from guardian.model.effects import is_final
+from tests.patience import CALL_S, PATIENCE_S, until, wait_for
 
 confluent: Any = confluent_admin  # its types do not tell of the ACLs that it exports
 
-DEADLINE_S = 120.0
 ACLS = (
     AclBinding("GROUP", "LITERAL", "*", "User:bob", "10.0.0.1", "READ", "ALLOW"),
     AclBinding("TOPIC", "LITERAL", "orders", "User:alice", "*", "ALL", "ALLOW"),
@@ -51,7 +51,7 @@ def granting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     )
     with KafkaCluster.start(spec, tmp_path_factory.mktemp("acls")) as running:
         cluster = running.to_cluster()
-        with closing(KafkaControl(cluster, timeout_s=DEADLINE_S)) as control:
+        with closing(KafkaControl(cluster, timeout_s=CALL_S)) as control:
             yield control, lambda: _grant(cluster.bootstrap)
 
 
@@ -61,7 +61,7 @@ def open_to_all(request: pytest.FixtureRequest) -> Iterator[KafkaAdmin]:
         yield FakeKafka({1: "a"}, {1: ("/disk",)})
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
-    with closing(KafkaControl(cluster, timeout_s=DEADLINE_S)) as control:
+    with closing(KafkaControl(cluster, timeout_s=CALL_S)) as control:
         yield control
 
 
@@ -82,38 +82,47 @@ def _grant(bootstrap: str) -> None:
         ]
     )
     for future in made.values():
-        future.result(DEADLINE_S)
+        future.result(PATIENCE_S)
 
 
 def test_rules_are_told_in_kafkas_words_and_in_order(granting: Granting) -> None:
     admin, grant = granting
     assert admin.describe_acls() == ()
     grant()
-    deadline = time.monotonic() + DEADLINE_S
-    while admin.describe_acls() != tuple(sorted(ACLS)):
-        assert time.monotonic() < deadline, admin.describe_acls()
-        time.sleep(0.05)
+    wait_for(
+        "all rules are told, in order", lambda: admin.describe_acls() == tuple(sorted(ACLS)), story=admin.describe_acls
+    )
 
 
 def test_exactly_the_named_rules_are_added_and_taken_out(granting: Granting) -> None:
     admin, _ = granting
     one, same_topic, prefixed = ACLS[1], ACLS[2], ACLS[3]
     assert admin.create_acls([one, same_topic, prefixed]) == {}
-    _until(lambda: set(admin.describe_acls()) == {one, same_topic, prefixed})
+    until(lambda: set(admin.describe_acls()) == {one, same_topic, prefixed})
     assert admin.create_acls([one]) == {}
     assert admin.delete_acls([one, ACLS[0]]) == {}
-    _until(lambda: set(admin.describe_acls()) == {same_topic, prefixed})
+    until(lambda: set(admin.describe_acls()) == {same_topic, prefixed})
     assert admin.delete_acls([one, same_topic, prefixed]) == {}
-    _until(lambda: admin.describe_acls() == ())
+    until(lambda: admin.describe_acls() == ())
     assert admin.create_acls([]) == admin.delete_acls([]) == {}
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    """Brokers lag behind the controller (trap 9)."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def test_a_rule_on_a_user_is_told_added_and_taken_out(granting: Granting) -> None:
+    admin, _ = granting
+    makes_tokens = AclBinding("USER", "LITERAL", "bob", "User:alice", "*", "CREATE_TOKENS", "ALLOW")
+    assert admin.create_acls([makes_tokens]) == {}
+    until(lambda: admin.describe_acls() == (makes_tokens,))
+    assert admin.delete_acls([makes_tokens]) == {}
+    until(lambda: admin.describe_acls() == ())
+
+
+def test_what_is_never_made_is_refused_for_good_and_the_others_are_made(granting: Granting) -> None:
+    admin, _ = granting
+    nowhere = AclBinding("CLUSTER", "LITERAL", "my-cluster", "User:alice", "*", "DESCRIBE", "ALLOW")
+    refused = admin.create_acls([nowhere, ACLS[1]])
+    assert refused == {nowhere: "INVALID_REQUEST: The only valid name for the CLUSTER resource is kafka-cluster"}
+    assert is_final(refused[nowhere])
+    until(lambda: admin.describe_acls() == (ACLS[1],))
 
 
 def test_without_authorizer_no_rule_is_changed(open_to_all: KafkaAdmin) -> None:

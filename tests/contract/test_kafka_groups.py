@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -15,8 +14,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.topology import Cluster, TopicPartition
-
-DEADLINE_S = 120.0
+from tests.patience import CALL_S, PATIENCE_S, until, wait_for
 
 
 class Bench:
@@ -35,10 +33,7 @@ class Bench:
 
     def until(self, expected: dict[str, dict[TopicPartition, int]]) -> None:
         """A group changes a moment after its members do."""
-        deadline = time.monotonic() + DEADLINE_S
-        while (found := self.committed()) != expected:
-            assert time.monotonic() < deadline, f"{found} instead of {expected}"
-            time.sleep(0.05)
+        wait_for(f"{expected}", lambda: self.committed() == expected, story=self.committed)
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
@@ -54,9 +49,9 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with ExitStack() as stack:
-        control = stack.enter_context(closing(KafkaControl(cluster, timeout_s=DEADLINE_S)))
+        control = stack.enter_context(closing(KafkaControl(cluster, timeout_s=CALL_S)))
         bench = Bench(control, lambda group, topic, offset: _join(cluster, stack, group, topic, offset))
-        data.create_topics(cluster, {bench.topic: {0: (1, 2)}}, {}, DEADLINE_S)
+        data.create_topics(cluster, {bench.topic: {0: (1, 2)}}, {}, PATIENCE_S)
         yield bench
 
 
@@ -65,10 +60,7 @@ def _join(cluster: Cluster, stack: ExitStack, group: str, topic: str, offset: in
     ending = stack.enter_context(ExitStack())
     ending.callback(member.close)
     member.subscribe([topic])
-    deadline = time.monotonic() + DEADLINE_S
-    while not member.assignment():
-        assert time.monotonic() < deadline, "the member got no partition"
-        member.poll(0.1)
+    until(member.assignment, meanwhile=lambda: member.poll(0.1))
     member.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, offset)], asynchronous=False)
     return ending.close
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -18,9 +17,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import PartitionState, Unknown
 from guardian.model.topology import TopicPartition
 from tests.freezing import frozen
-from tests.patience import CONTROL_S
-
-DEADLINE_S = 90.0
+from tests.patience import HANGING_S, PATIENCE_S, until
 
 
 @dataclass
@@ -32,12 +29,6 @@ class Bench:
     start: Callable[[int], None]
     create_topic: Callable[[str, dict[int, tuple[int, ...]]], None]
     without_controllers: Callable[[], AbstractContextManager[None]]
-
-    def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(0.05)
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
@@ -57,12 +48,12 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         return
     cluster = request.getfixturevalue("kafka_cluster")
     registered = cluster.to_cluster(sasl=False)
-    with closing(KafkaControl(registered, CONTROL_S)) as control:
+    with closing(KafkaControl(registered, HANGING_S)) as control:
         yield Bench(
             control,
             cluster.kill_broker,
             cluster.start_broker,
-            lambda name, replicas: data.create_topics(registered, {name: replicas}, {}),
+            lambda name, replicas: data.create_topics(registered, {name: replicas}, {}, PATIENCE_S),
             lambda: _stopped(cluster),
         )
 
@@ -75,18 +66,18 @@ def _stopped(cluster: KafkaCluster) -> Iterator[None]:
 
 
 def test_a_broker_that_died_is_fenced_and_stays_registered_until_it_is_unregistered(bench: Bench) -> None:
-    bench.until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: False})
+    until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: False})
     assert "runs" in bench.admin.unregister_broker(3)
     assert bench.admin.registered_brokers() == {1: False, 2: False, 3: False}
 
     bench.kill(3)
-    bench.until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: True})
+    until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: True})
     assert bench.admin.unregister_broker(3) == ""
-    bench.until(lambda: bench.admin.registered_brokers() == {1: False, 2: False})
+    until(lambda: bench.admin.registered_brokers() == {1: False, 2: False})
     assert bench.admin.unregister_broker(3) == ""
 
     bench.start(3)
-    bench.until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: False})
+    until(lambda: bench.admin.registered_brokers() == {1: False, 2: False, 3: False})
 
 
 def test_the_quorum_names_its_leader_and_who_has_caught_up(bench: Bench) -> None:
@@ -111,35 +102,35 @@ def test_each_broker_tells_what_it_supports_and_kafka_refuses_a_level_that_one_l
 
 def test_a_broker_that_is_down_tells_nothing(bench: Bench) -> None:
     bench.kill(3)
-    bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2})
+    until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2})
     bench.start(3)
-    bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2, 3})
+    until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2, 3})
 
 
 def test_the_controllers_view_decides_and_a_dead_broker_answers_nobody(bench: Bench) -> None:
     bench.create_topic("seen", {0: (3, 1, 2)})
     name = TopicPartition("seen", 0)
-    bench.until(lambda: bench.admin.describe_partitions(["seen"]) == {name: PartitionState(3, (3, 1, 2), (3, 1, 2))})
+    until(lambda: bench.admin.describe_partitions(["seen"]) == {name: PartitionState(3, (3, 1, 2), (3, 1, 2))})
     view = bench.admin.view(["seen"])
     assert (set(view.brokers), set(view.partitions), view.doubt) == ({1, 2, 3}, {name}, "")
 
     bench.kill(3)
-    bench.until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2})
-    bench.until(lambda: bench.admin.describe_partitions(["seen"])[name].isr == (1, 2))
+    until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2})
+    until(lambda: bench.admin.describe_partitions(["seen"])[name].isr == (1, 2))
     assert bench.admin.fenced_servers() == ()
     bench.start(3)
-    bench.until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2, 3})
+    until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2, 3})
 
 
 def test_without_controllers_all_brokers_must_answer_and_one_that_is_silent_leaves_all_unknown(bench: Bench) -> None:
     bench.create_topic("cut", {0: (1, 2), 1: (2, 3)})
     names = {TopicPartition("cut", number) for number in (0, 1)}
-    bench.until(lambda: {len(state.isr) for state in bench.admin.describe_partitions(["cut"]).values()} == {2})
+    until(lambda: {len(state.isr) for state in bench.admin.describe_partitions(["cut"]).values()} == {2})
     before = bench.admin.describe_partitions(["cut"])
     with bench.without_controllers():
-        bench.until(lambda: _partitions_or_none(bench.admin) == before)
+        until(lambda: _partitions_or_none(bench.admin) == before)
         bench.kill(3)
-        bench.until(lambda: _partitions_or_none(bench.admin) is None)
+        until(lambda: _partitions_or_none(bench.admin) is None)
         view = bench.admin.view(["cut"])
         assert view.partitions.keys() == names
         assert all(isinstance(each, Unknown) for each in (*view.brokers.values(), *view.partitions.values()))
@@ -147,9 +138,9 @@ def test_without_controllers_all_brokers_must_answer_and_one_that_is_silent_leav
             bench.admin.describe_cluster()
         with pytest.raises(Undecided, match="no controller answers; which brokers are fenced is unknown"):
             bench.admin.fenced_servers()
-    bench.until(lambda: _partitions_or_none(bench.admin) is not None)
+    until(lambda: _partitions_or_none(bench.admin) is not None)
     bench.start(3)
-    bench.until(lambda: (_partitions_or_none(bench.admin) or {}).keys() == names)
+    until(lambda: (_partitions_or_none(bench.admin) or {}).keys() == names)
 
 
 def _partitions_or_none(admin: KafkaAdmin) -> dict[TopicPartition, PartitionState] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -16,8 +15,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.quota import CONSUMER_BYTE_RATE, EVERY, PRODUCER_BYTE_RATE, GroupMember, QuotaEntity
 from guardian.model.topology import Cluster, TopicPartition
-
-DEADLINE_S = 120.0
+from tests.patience import CALL_S, PATIENCE_S, until
 
 
 class Bench:
@@ -33,13 +31,6 @@ class Bench:
         found = self.admin.describe_client_quotas()
         return {entity: values for entity, values in found.items() if self.name in str(entity)}
 
-    def until(self, condition: Callable[[], object]) -> None:
-        """Brokers hear of a change one after the other."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(0.02)
-
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
@@ -54,7 +45,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with ExitStack() as stack:
-        control = stack.enter_context(closing(KafkaControl(cluster, timeout_s=DEADLINE_S)))
+        control = stack.enter_context(closing(KafkaControl(cluster, timeout_s=CALL_S)))
         bench = Bench(
             control,
             lambda group, topic, client_id, protocol: _join(cluster, stack, group, topic, client_id, protocol),
@@ -65,14 +56,11 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 
 
 def _join(cluster: Cluster, stack: ExitStack, group: str, topic: str, client_id: str, protocol: str) -> None:
-    data.create_topics(cluster, {topic: {0: (1,)}}, {}, DEADLINE_S)
+    data.create_topics(cluster, {topic: {0: (1,)}}, {}, PATIENCE_S)
     member = data.consumer(cluster, group, client_id=client_id, group_protocol=protocol)
     stack.callback(member.close)
     member.subscribe([topic])
-    deadline = time.monotonic() + DEADLINE_S
-    while not member.assignment():
-        assert time.monotonic() < deadline, "the member got no partition"
-        member.poll(0.1)
+    until(member.assignment, meanwhile=lambda: member.poll(0.1))
 
 
 def test_quotas_are_set_changed_and_deleted_key_by_key(bench: Bench) -> None:
@@ -87,14 +75,14 @@ def test_quotas_are_set_changed_and_deleted_key_by_key(bench: Bench) -> None:
         of_any_client: {PRODUCER_BYTE_RATE: 5_000_000.0},
     }
     assert bench.admin.alter_client_quotas(changes) == {}
-    bench.until(lambda: bench.quotas() == changes)
+    until(lambda: bench.quotas() == changes)
 
     assert bench.admin.alter_client_quotas({both: {CONSUMER_BYTE_RATE: None}, user: {CONSUMER_BYTE_RATE: 75.0}}) == {}
     expected = changes | {both: {PRODUCER_BYTE_RATE: 2_000_000.0}, user: {CONSUMER_BYTE_RATE: 75.0}}
-    bench.until(lambda: bench.quotas() == expected)
+    until(lambda: bench.quotas() == expected)
 
     assert bench.admin.alter_client_quotas({entity: dict.fromkeys(values) for entity, values in expected.items()}) == {}
-    bench.until(lambda: bench.quotas() == {})
+    until(lambda: bench.quotas() == {})
 
 
 def test_deleting_what_is_not_set_is_no_error(bench: Bench) -> None:
@@ -125,7 +113,7 @@ def test_members_of_groups_are_told_with_their_client_and_what_they_read(bench: 
         found = [each for each in bench.admin.group_members().members if each.group == group]
         return found[0] if found and found[0].partitions else None
 
-    bench.until(member)
+    until(member)
     found = member()
     assert found is not None
     assert (found.client_id, found.partitions) == ("etl-7", ((topic, 0),))

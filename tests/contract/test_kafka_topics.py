@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
 
-from guardian.core.effects import NewTopic
 from guardian.kafka import data
 from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
+from guardian.model.effects import NewTopic
 from guardian.model.topology import TopicPartition
-from tests.patience import CONTROL_S
+from tests.patience import CONTROL_S, PATIENCE_S, until
 
 BROKERS = (1, 2, 3)
-DEADLINE_S = 90.0
 
 
 class Bench:
@@ -39,13 +37,6 @@ class Bench:
     def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
         return next((d.path for d in self.admin.describe_log_dirs([broker]) if partition in d.replicas), None)
 
-    def until(self, condition: Callable[[], object]) -> None:
-        """Polls, for brokers lag behind one another (trap 9)."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(0.02)
-
     def delete_all(self) -> None:
         self._delete(self._names)
 
@@ -62,7 +53,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 
         def delete(names: list[str]) -> None:
             there = {partition.topic for partition in control.describe_partitions(names)}
-            data.delete_topics(cluster, sorted(there))
+            data.delete_topics(cluster, sorted(there), PATIENCE_S)
 
         made = Bench(control, delete)
         yield made
@@ -72,14 +63,14 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 def test_a_topic_is_created_with_its_replicas_and_configuration(bench: Bench) -> None:
     topic = bench.name()
     assert bench.admin.create_topics({topic: NewTopic({0: (1, 2), 1: (3, 1)}, {"retention.ms": "3600000"})}) == {}
-    bench.until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (3, 1)})
-    bench.until(lambda: bench.admin.describe_configs([(TOPIC, topic)]) == {(TOPIC, topic): {"retention.ms": "3600000"}})
+    until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (3, 1)})
+    until(lambda: bench.admin.describe_configs([(TOPIC, topic)]) == {(TOPIC, topic): {"retention.ms": "3600000"}})
 
 
 def test_creating_again_changes_nothing_and_is_no_error(bench: Bench) -> None:
     topic = bench.name()
     bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
-    bench.until(lambda: bench.replicas(topic) == {0: (1, 2)})
+    until(lambda: bench.replicas(topic) == {0: (1, 2)})
     assert bench.admin.create_topics({topic: NewTopic({0: (3, 2), 1: (1, 2)})}) == {}
     assert bench.replicas(topic) == {0: (1, 2)}
 
@@ -87,7 +78,7 @@ def test_creating_again_changes_nothing_and_is_no_error(bench: Bench) -> None:
 def test_validating_says_what_would_be_refused_and_creates_nothing(bench: Bench) -> None:
     there, new, gap = bench.name(), bench.name(), bench.name()
     bench.admin.create_topics({there: NewTopic({0: (1,)})})
-    bench.until(lambda: bench.replicas(there))
+    until(lambda: bench.replicas(there))
     asked = {there: NewTopic({0: (1,)}), new: NewTopic({0: (1, 2)}), gap: NewTopic({1: (1,)})}
     assert bench.admin.create_topics(asked, True).keys() == {there, gap}
     assert bench.replicas(new) == {}
@@ -103,8 +94,17 @@ def test_a_wrong_topic_is_refused_and_the_others_are_created(
     refused = bench.admin.create_topics({wrong: NewTopic(assignments), right: NewTopic({0: (1,)})})
     assert refused.keys() == {wrong}
     assert refused[wrong].startswith("INVALID_REPLICATION_ASSIGNMENT: ")
-    bench.until(lambda: bench.replicas(right))
+    until(lambda: bench.replicas(right))
     assert bench.replicas(wrong) == {}
+
+
+def test_a_topic_that_is_more_than_one_request_may_make_is_refused_by_its_words(bench: Bench) -> None:
+    """It can't be sliced as many topics are (guardian.kafka.slices): Kafka makes a topic in one request."""
+    topic = bench.name()
+    refused = bench.admin.create_topics({topic: NewTopic(dict.fromkeys(range(10_001), (1,)))})
+    assert list(refused) == [topic]
+    assert "Excessively large number of partitions per request" in refused[topic]
+    assert bench.replicas(topic) == {}
 
 
 def test_the_log_dir_that_was_told_ahead_is_where_a_new_partition_goes(bench: Bench) -> None:
@@ -114,19 +114,19 @@ def test_the_log_dir_that_was_told_ahead_is_where_a_new_partition_goes(bench: Be
     first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
     bench.admin.alter_replica_log_dirs({(each, b): path for b, path in chosen.items() for each in (first, second)})
     bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
-    bench.until(lambda: all(bench.log_dir_of(first, broker) == path for broker, path in chosen.items()))
+    until(lambda: all(bench.log_dir_of(first, broker) == path for broker, path in chosen.items()))
     bench.admin.create_partitions({second: (2, 1)})
-    bench.until(lambda: all(bench.log_dir_of(second, broker) == path for broker, path in chosen.items()))
+    until(lambda: all(bench.log_dir_of(second, broker) == path for broker, path in chosen.items()))
 
 
 def test_partitions_are_added_behind_those_that_are_there(bench: Bench) -> None:
     topic = bench.name()
     bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
-    bench.until(lambda: bench.replicas(topic))
+    until(lambda: bench.replicas(topic))
     added = {TopicPartition(topic, 2): (3, 1), TopicPartition(topic, 1): (2, 3)}
     assert bench.admin.create_partitions(added, True) == {}
     assert bench.admin.create_partitions(added) == {}
-    bench.until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (2, 3), 2: (3, 1)})
+    until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (2, 3), 2: (3, 1)})
     assert bench.admin.create_partitions(added) == {}
     assert bench.replicas(topic) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
 
@@ -134,7 +134,7 @@ def test_partitions_are_added_behind_those_that_are_there(bench: Bench) -> None:
 def test_partitions_of_an_unknown_topic_or_behind_a_gap_are_refused(bench: Bench) -> None:
     topic = bench.name()
     bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
-    bench.until(lambda: bench.replicas(topic))
+    until(lambda: bench.replicas(topic))
     refused = bench.admin.create_partitions({TopicPartition(topic, 5): (1, 2), TopicPartition("nowhere", 1): (1,)})
     assert refused.keys() == {topic, "nowhere"}
     assert bench.replicas(topic) == {0: (1, 2)}
@@ -145,21 +145,21 @@ def test_the_replication_factor_changes_where_it_may(bench: Bench) -> None:
     """Trap 6, on purpose."""
     topic = bench.name()
     bench.admin.create_topics({topic: NewTopic({0: (1, 2), 1: (1, 2)})})
-    bench.until(lambda: len(bench.replicas(topic)) == 2)
+    until(lambda: len(bench.replicas(topic)) == 2)
     more, fewer = TopicPartition(topic, 0), TopicPartition(topic, 1)
     assert bench.admin.alter_reassignments({more: (3, 1, 2), fewer: (2,)}).keys() == {more, fewer}
     assert bench.admin.alter_reassignments({more: (3, 1, 2), fewer: (2,)}, True) == {}
-    bench.until(lambda: bench.replicas(topic) == {0: (3, 1, 2), 1: (2,)})
-    bench.until(lambda: more not in bench.admin.list_reassignments())
+    until(lambda: bench.replicas(topic) == {0: (3, 1, 2), 1: (2,)})
+    until(lambda: more not in bench.admin.list_reassignments())
 
 
 def test_a_topic_is_deleted_by_its_id_alone(bench: Bench) -> None:
     topic, other = bench.name(), bench.name()
     assert bench.admin.create_topics({name: NewTopic({0: (1, 2)}) for name in (topic, other)}) == {}
-    bench.until(lambda: bench.admin.topic_ids([topic, other]).keys() == {topic, other})
+    until(lambda: bench.admin.topic_ids([topic, other]).keys() == {topic, other})
     ids = bench.admin.topic_ids([topic, other])
     assert bench.admin.delete_topics({topic: ids[topic], other: bytes(15) + b"\x07"}) == {}
-    bench.until(lambda: not bench.replicas(topic))
+    until(lambda: not bench.replicas(topic))
     assert bench.admin.delete_topics({topic: ids[topic]}) == {}, "gone already"
     assert bench.replicas(other) == {0: (1, 2)}, "it has another id"
 
@@ -167,20 +167,20 @@ def test_a_topic_is_deleted_by_its_id_alone(bench: Bench) -> None:
 def test_a_topic_made_anew_is_not_deleted_by_the_id_of_before(bench: Bench) -> None:
     topic = bench.name()
     assert bench.admin.create_topics({topic: NewTopic({0: (1, 2)})}) == {}
-    bench.until(lambda: topic in bench.admin.topic_ids([topic]))
+    until(lambda: topic in bench.admin.topic_ids([topic]))
     before = bench.admin.topic_ids([topic])
     assert bench.admin.delete_topics(before) == {}
-    bench.until(lambda: not bench.replicas(topic))
-    bench.until(lambda: bench.admin.create_topics({topic: NewTopic({0: (2, 1)})}) == {} and bench.replicas(topic))
+    until(lambda: not bench.replicas(topic))
+    until(lambda: bench.admin.create_topics({topic: NewTopic({0: (2, 1)})}) == {} and bench.replicas(topic))
     assert bench.admin.delete_topics(before) == {}
-    bench.until(lambda: bench.admin.topic_ids([topic]).keys() == {topic})
+    until(lambda: bench.admin.topic_ids([topic]).keys() == {topic})
     assert bench.admin.topic_ids([topic]) != before
 
 
 def test_what_a_topic_would_not_take_as_configuration_is_told_and_nothing_changes(bench: Bench) -> None:
     topic = bench.name()
     assert bench.admin.create_topics({topic: NewTopic({0: (1, 2)})}) == {}
-    bench.until(lambda: bench.replicas(topic))
+    until(lambda: bench.replicas(topic))
     refused = bench.admin.refused_topic_configs({topic: {"retention.ms": "soon"}})
     assert refused.keys() == {topic}
     assert "Invalid value soon for configuration retention.ms" in refused[topic]

@@ -16,8 +16,7 @@ from raft.inmem import InMemoryReplica
 from raft.protocol import AddLearner, Outcome, Promote, Remove, Replica
 from raft.replica import RaftReplica
 from raft.snapshotting import snapshots
-
-DEADLINE_S = 30
+from tests.patience import PATIENCE_S
 
 
 class RecordingMachine:
@@ -48,6 +47,9 @@ class RecordingMachine:
         (directory / "commands").write_bytes(b"\n".join(self.commands))
         return self.applied_index
 
+    def reopen(self) -> None:
+        """It never lacks room."""
+
     def install(self, directory: Path) -> None:
         self.commands = (directory / "commands").read_bytes().split(b"\n")
 
@@ -73,14 +75,14 @@ def replica(request: pytest.FixtureRequest, machine: RecordingMachine, tmp_path:
 
 
 def test_a_proposal_returns_what_the_state_machine_answered(replica: Replica) -> None:
-    assert replica.propose(b"x", DEADLINE_S) == b"1:x"
-    assert replica.propose(b"", DEADLINE_S) == b"2:"
+    assert replica.propose(b"x", PATIENCE_S) == b"1:x"
+    assert replica.propose(b"", PATIENCE_S) == b"2:"
 
 
 def test_any_bytes_arrive_as_they_are(replica: Replica, machine: RecordingMachine) -> None:
     commands = [bytes(range(256)), b"\x80\x05.", b"\x00" * 10, bytes(600 << 10)]
     for command in commands:
-        replica.propose(command, DEADLINE_S)
+        replica.propose(command, PATIENCE_S)
     assert machine.commands == commands
 
 
@@ -88,7 +90,7 @@ def test_concurrent_proposals_are_applied_once_each_and_in_order(replica: Replic
     answers: list[bytes] = []
 
     def write(writer: int) -> None:
-        answers.extend(replica.propose(b"%d-%d" % (writer, number), DEADLINE_S) for number in range(50))
+        answers.extend(replica.propose(b"%d-%d" % (writer, number), PATIENCE_S) for number in range(50))
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(8)]
     for thread in threads:
@@ -108,26 +110,26 @@ def test_asynchronous_proposals_are_appended_in_the_order_of_the_calls(
 ) -> None:
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     for number in range(500):
-        replica.propose_async(b"%d" % number, DEADLINE_S, outcomes.put)
-    assert [outcomes.get(timeout=DEADLINE_S) for _ in range(500)] == [b"%d:%d" % (n + 1, n) for n in range(500)]
+        replica.propose_async(b"%d" % number, PATIENCE_S, outcomes.put)
+    assert [outcomes.get(timeout=PATIENCE_S) for _ in range(500)] == [b"%d:%d" % (n + 1, n) for n in range(500)]
     assert machine.commands == [b"%d" % number for number in range(500)]
 
 
 def test_a_read_index_covers_all_that_was_acknowledged(replica: Replica, machine: RecordingMachine) -> None:
     for number in range(5):
-        replica.propose(b"%d" % number, DEADLINE_S)
-        assert replica.read_index(DEADLINE_S) >= machine.applied_index
+        replica.propose(b"%d" % number, PATIENCE_S)
+        assert replica.read_index(PATIENCE_S) >= machine.applied_index
         assert len(machine.commands) == number + 1
     indexes: queue.SimpleQueue[int | RaftError] = queue.SimpleQueue()
-    replica.read_index_async(DEADLINE_S, indexes.put)
-    index = indexes.get(timeout=DEADLINE_S)
+    replica.read_index_async(PATIENCE_S, indexes.put)
+    index = indexes.get(timeout=PATIENCE_S)
     assert isinstance(index, int)
     assert index >= machine.applied_index
 
 
 def test_the_status_tells_of_a_leading_member(replica: Replica) -> None:
-    replica.propose(b"x", DEADLINE_S)
-    replica.read_index(DEADLINE_S)
+    replica.propose(b"x", PATIENCE_S)
+    replica.read_index(PATIENCE_S)
     status = replica.status()
     assert (status.name, status.leader, status.live_members, status.state) == ("a", "a", ("a",), "leader")
     assert status.first_index <= status.applied_index <= status.commit_index <= status.last_index
@@ -139,28 +141,28 @@ def test_the_status_tells_of_a_leading_member(replica: Replica) -> None:
 
 
 def test_the_only_voter_can_neither_go_nor_hand_over(replica: Replica) -> None:
-    replica.propose(b"x", DEADLINE_S)
-    assert replica.transfer_leadership("a", DEADLINE_S) == "a"
+    replica.propose(b"x", PATIENCE_S)
+    assert replica.transfer_leadership("a", PATIENCE_S) == "a"
     with pytest.raises(ChangeRefused):
-        replica.transfer_leadership(None, DEADLINE_S)
+        replica.transfer_leadership(None, PATIENCE_S)
     with pytest.raises(ChangeRefused, match="last voter"):
-        replica.change_membership(Remove("a"), DEADLINE_S)
+        replica.change_membership(Remove("a"), PATIENCE_S)
     with pytest.raises(ChangeRefused, match="not in the group"):
-        replica.change_membership(Promote("x"), DEADLINE_S)
+        replica.change_membership(Promote("x"), PATIENCE_S)
 
 
 def test_a_change_that_is_in_force_already_is_a_success(replica: Replica) -> None:
-    replica.propose(b"x", DEADLINE_S)
+    replica.propose(b"x", PATIENCE_S)
     (own,) = replica.status().members
     for change in (AddLearner("a", own.address), Promote("a"), Remove("x")):
-        replica.change_membership(change, DEADLINE_S)
+        replica.change_membership(change, PATIENCE_S)
     (still,) = replica.status().members
     assert (still.name, still.address, still.role) == (own.name, own.address, own.role)
 
 
 def test_a_saved_snapshot_is_complete(replica: Replica, tmp_path: Path) -> None:
-    replica.propose(b"x", DEADLINE_S)
-    replica.propose(b"y", DEADLINE_S)
+    replica.propose(b"x", PATIENCE_S)
+    replica.propose(b"y", PATIENCE_S)
     replica.save_snapshot(tmp_path / "snapshot")
     manifest = snapshots.verify(tmp_path / "snapshot")
     assert manifest.index == replica.status().applied_index
@@ -176,10 +178,10 @@ def test_closing_closes_the_state_machine_and_refuses_everything(replica: Replic
     assert machine.is_closed
     assert not replica.is_leader()
     with pytest.raises(NoLeader):
-        replica.propose(b"x", DEADLINE_S)
+        replica.propose(b"x", PATIENCE_S)
     with pytest.raises(NoLeader):
-        replica.read_index(DEADLINE_S)
+        replica.read_index(PATIENCE_S)
     with pytest.raises(NoLeader):
-        replica.transfer_leadership(None, DEADLINE_S)
+        replica.transfer_leadership(None, PATIENCE_S)
     with pytest.raises(NoLeader):
-        replica.change_membership(Remove("x"), DEADLINE_S)
+        replica.change_membership(Remove("x"), PATIENCE_S)

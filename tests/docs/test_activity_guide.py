@@ -13,10 +13,10 @@ import typer.main
 from typer.core import TyperGroup
 
 from guardian import config
-from guardian.activity import schema
-from guardian.activity.database import Database, Question, prepare
-from guardian.activity.embedded import EmbeddedDatabase
-from guardian.model.prices import load_prices
+from guardian.activity.model import load_prices
+from guardian.activity.rules import schema
+from guardian.activity.rules.database import Database, Question, prepare
+from guardian.activity.store.embedded import EmbeddedDatabase
 from tests.command_line import app
 
 GUIDE = Path(__file__).parents[2] / "guardian" / "activity" / "README.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer.main
 
-from guardian.cli import docs
+from guardian.member.commands import docs
 from tests.command_line import app
 
 PAGE = Path("docs/cli.md")

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from guardian import config
-from guardian.cli import config_pages
+from guardian.member.commands import config_pages
 from guardian.model.settings import declared
 
 PAGE = Path("docs/configuration.md")

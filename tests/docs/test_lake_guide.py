@@ -14,10 +14,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from guardian.model.topology import Broker, Cluster
-from guardian.reporter.ingest import Asked, Rows, failed_collection
-from guardian.reporter.lake_writer import LakeWriter
-from spark_analytics.lake.schema import (
+from guardian.collection.rules.ingest import Asked, failed_collection
+from guardian.lake.model.schema import (
     BROKER_SAMPLES,
     DISK_SAMPLES,
     LOG_DIR_SAMPLES,
@@ -26,9 +24,12 @@ from spark_analytics.lake.schema import (
     PARTITION_HOURS,
     PARTITION_SAMPLES,
     TABLES,
+    Rows,
 )
+from guardian.lake.store.writer import LakeWriter
+from guardian.model.topology import Broker, Cluster
 
-GUIDE = Path(__file__).parents[2] / "guardian" / "reporter" / "README.md"
+GUIDE = Path(__file__).parents[2] / "guardian" / "lake" / "README.md"
 START_MS = 1_790_000_040_000
 KEYS = {
     PARTITION_SAMPLES: ("topic", "partition"),
@@ -63,7 +64,7 @@ def tables_of_the_schema() -> str:
 def test_the_guide_tells_the_schema_as_it_is() -> None:
     told = re.search(r"<!-- tables: begin .*?-->\n(.*?)\n?<!-- tables: end -->", GUIDE.read_text(), re.DOTALL)
     assert told is not None
-    assert told[1] == tables_of_the_schema(), "write this between the marks of guardian/reporter/README.md"
+    assert told[1] == tables_of_the_schema(), "write this between the marks of guardian/lake/README.md"
 
 
 def query(language: str, lake: Path, after: str) -> str:

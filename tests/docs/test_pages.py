@@ -9,7 +9,7 @@ import pytest
 
 from deploy.site import links
 from deploy.site.pages import ELSEWHERE, ROOT, all_pages
-from guardian.core.notifying import ALERTED, CALLS_PERSON
+from guardian.events.rules.notifying import ALERTED, CALLS_PERSON
 from tests.command_line import mistake_in
 from tests.unit.deploy.monitoring import rules
 

@@ -10,10 +10,10 @@ from typing import get_args
 
 import typer.main
 
-from guardian.cli.plan.commands import app as plan
-from guardian.cli.whatif import app as what_if
 from guardian.config import planner_settings
 from guardian.model import tasks
+from guardian.planning.commands.plan.commands import app as plan
+from guardian.planning.commands.whatif import app as what_if
 from spark_analytics.goals.registry import GOALS
 
 GUIDE = (Path(__file__).parents[2] / "spark_analytics" / "README.md").read_text()

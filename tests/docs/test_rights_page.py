@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guardian.cli import rights_page
-from guardian.core.permitting import RPCS
-from guardian.server.web_routes import route_table
+from guardian.member.commands import rights_page
+from guardian.member.web_routes import route_table
+from guardian.security.rules.permitting import RPCS
 
 PAGE = Path("docs/rights.md")
 

@@ -14,9 +14,8 @@ from deploy.site import links, reference
 from deploy.site.pages import ROOT, all_pages
 from guardian import errors
 from guardian.cli.exits import MEANINGS
+from tests.patience import PATIENCE_S
 from tests.unit.deploy.monitoring import rule_uses
-
-DEADLINE_S = 300
 
 
 def nav_pages(entry: object) -> list[str]:
@@ -34,7 +33,7 @@ def nav_pages(entry: object) -> list[str]:
 def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     """Warnings are errors: a page that is in no menu, a link that leads nowhere."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     start = (tmp_path / "site" / "start.html").read_text()
     assert "guardian local up" in start

@@ -11,8 +11,8 @@ from kafka import KafkaConsumer, TopicPartition
 
 from guardian.kafka import data
 from guardian.model.topology import Cluster
+from tests.patience import PATIENCE_S
 
-_DEADLINE_S = 300.0
 _RECORD_BYTES = 200
 
 
@@ -35,7 +35,7 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         assert self._thread is not None
-        self._thread.join(_DEADLINE_S)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
 
     def require_all(self) -> None:
@@ -48,7 +48,7 @@ class Load:
             partitions = [TopicPartition(self.topic, number) for number in consumer.partitions_for_topic(self.topic)]
             consumer.assign(partitions)
             ends = consumer.end_offsets(partitions)
-            deadline = time.monotonic() + _DEADLINE_S
+            deadline = time.monotonic() + PATIENCE_S
             while any(consumer.position(partition) < ends[partition] for partition in partitions):
                 assert time.monotonic() < deadline, f"{len(missing)} records are not read yet"
                 for records in consumer.poll(timeout_ms=500).values():
@@ -67,5 +67,5 @@ class Load:
             producer.produce(self.topic, self.sent.to_bytes(_RECORD_BYTES, "big"), on_delivery=delivered)
             self.sent += 1
             producer.poll(0)
-        left = producer.flush(_DEADLINE_S)
+        left = producer.flush(PATIENCE_S)
         self.failures += [f"{left} records were not delivered"] if left else []

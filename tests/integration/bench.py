@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from guardian.core.slots import ExecutionLimits
-from guardian.core.ticketing import cancel
-from guardian.executor.around import Surroundings
-from guardian.executor.driver import Driver
-from guardian.executor.rehearsing import resolved_now
+from guardian.execution.loop.around import Surroundings
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
+from guardian.execution.loop.rehearsing import resolved_now
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
@@ -24,9 +24,10 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import PlanTask
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import ANY_LOG_DIR, Cluster, TopicPartition
+from guardian.tickets.rules.ticketing import cancel
 from tests.memory_execution import MemoryExecutionStore
+from tests.patience import PATIENCE_S, until, wait_for
 
-DEADLINE_S = 120.0
 TICK_S = 0.2
 SIZE_BYTES = 12_000_000
 # Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
@@ -53,19 +54,21 @@ class Bench:
     def new_driver(self, limits: ExecutionLimits | None = None, around: Surroundings | None = None) -> Driver:
         """Another process, which knows only the store and Kafka. `around` is what it sees of the brokers' load."""
         self.driver = Driver(
-            self.store, lambda _: self.control, limits or ExecutionLimits(), now_ms=now_ms, around=around
+            DriverPorts(self.store, lambda _: self.control, surroundings=around),
+            DriverClocks(now_ms),
+            DriverSettings(limits or ExecutionLimits()),
         )
         return self.driver
 
     def create_topic(self, *replicas: tuple[int, ...], size_bytes: int = 0) -> None:
         """With so many bytes in each partition; SIZE_BYTES are enough for a throttled copy to last for some ticks."""
-        data.create_topics(self.cluster, {self.topic: dict(enumerate(replicas))}, {})
+        data.create_topics(self.cluster, {self.topic: dict(enumerate(replicas))}, {}, PATIENCE_S)
         producer = data.producer(self.cluster, acks="all", linger_ms=50)
         for number in range(len(replicas)):
             for _ in range(size_bytes // _RECORD_BYTES):
                 producer.produce(self.topic, bytes(_RECORD_BYTES), partition=number)
                 producer.poll(0)
-        assert producer.flush(DEADLINE_S) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def partition(self, number: int) -> TopicPartition:
         return TopicPartition(self.topic, number)
@@ -84,21 +87,13 @@ class Bench:
         self.store.put(replace(ticket, max_throttle=max_throttle), plan)
 
     def tick_until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, self.said
-            said = self.driver.tick()
-            if said != self.said:
-                self.said = said
-                print(*said, sep="\n")  # noqa: T201
-            time.sleep(TICK_S)
+        until(condition, every_s=TICK_S, meanwhile=self._tick)
 
-    def until(self, condition: Callable[[], object]) -> None:
-        """While nothing ticks."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(TICK_S)
+    def _tick(self) -> None:
+        said = self.driver.tick()
+        if said != self.said:
+            self.said = said
+            print(*said, sep="\n")  # noqa: T201
 
     def run(self) -> TicketState:
         """Until the ticket is over."""
@@ -145,10 +140,7 @@ class Bench:
 
     def ends_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
         """Whether it is there in the end: the broker that is asked may be behind the controller."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not (found := self._is_at(number, placements)) and time.monotonic() < deadline:
-            time.sleep(TICK_S)
-        return found
+        return wait_for(f"partition {number} is at {placements}", lambda: self._is_at(number, placements))
 
     def _is_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
         state = self.control.describe_partitions([self.topic])[self.partition(number)]

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tests.patience import PATIENCE_S
+
 LAPTOP = (1440, 900)
-DEADLINE_MS = 120_000
+DEADLINE_MS = round(PATIENCE_S * 1000)
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from deploy.local.federation import Federation
-
-CLI_DEADLINE_S = 240.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +20,6 @@ def guardian() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {"GUARDIAN_TIMEOUT": "120s", **os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
         command = [sys.executable, "-m", "guardian.cli.main", *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=CLI_DEADLINE_S, check=False
-        )
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     return run

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from guardian.client import GuardianClient
-
-_DEADLINE_S = 60.0
+from tests.patience import wait_for
 
 
 def who_leads(client: GuardianClient) -> str:
-    deadline = time.monotonic() + _DEADLINE_S
-    while not (leader := client.member().leader):
-        assert time.monotonic() < deadline, f"no member knows who leads for {_DEADLINE_S:g} s"
-        time.sleep(0.1)
-    return leader
+    return wait_for("a member knows who leads", lambda: client.member().leader)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
@@ -15,11 +14,11 @@ from urllib.parse import urljoin
 import httpx
 
 from deploy.local import ports
+from tests.patience import PATIENCE_S, wait_for
 
 SOURCE = Path(__file__).parent / "oidc"
 BUILD = Path("build/oidc").absolute()
 SECRET = "s" * 40
-_START_S = 120.0
 _STEPS = 12
 
 
@@ -38,7 +37,7 @@ def provider(redirect_uri: str) -> Iterator[str]:
             yield issuer
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE_S)
 
 
 class Person:
@@ -46,7 +45,7 @@ class Person:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._browser = httpx.Client(timeout=30, follow_redirects=False)
+        self._browser = httpx.Client(timeout=PATIENCE_S, follow_redirects=False)
 
     def sign_in(self, url: str, until: str) -> str:
         """Follows and agrees to everything until he is sent to an address that begins like that; which one."""
@@ -90,13 +89,8 @@ def _fetch() -> None:
 
 
 def _wait(issuer: str, process: subprocess.Popen[bytes]) -> None:
-    until_s = time.monotonic() + _START_S
-    while time.monotonic() < until_s:
+    def answers() -> bool:
         assert process.poll() is None, "the provider has ended: see build/oidc/provider-*.log"
-        try:
-            httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=5).raise_for_status()
-        except httpx.HTTPError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError("the provider did not start in time")
+        return httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=30).raise_for_status().is_success
+
+    wait_for("the provider answers", answers, despite=(httpx.HTTPError,))

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 _PACKAGE = "prometheus"
 _BUILD = Path(__file__).parents[2] / "build" / "promtool"
-_DEADLINE_S = 300.0
 
 
 def promtool(*arguments: str, cwd: Path | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """What it says. Fails the test when promtool can't be had."""
     command = [str(_find()), *arguments]
     return subprocess.run(
-        command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=_DEADLINE_S, check=False
+        command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 
@@ -51,7 +52,7 @@ def _unpack() -> None:
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=_BUILD, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
+    return subprocess.run(command, cwd=_BUILD, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def _must(done: subprocess.CompletedProcess[str]) -> None:

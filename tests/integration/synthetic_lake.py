@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_analytics.lake.schema import (
+from guardian.lake.model.schema import (
     BROKER_SAMPLES,
     LOG_DIR_SAMPLES,
     PARTITION_SAMPLES,

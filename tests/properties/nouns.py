@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from guardian.core.kinds.acl_repair import OPERATIONS, RESOURCE_TYPES
-from guardian.core.kinds.topic_config import KEYS
 from guardian.errors import InvalidInput
+from guardian.model.effects import TOPIC_CONFIGS
+from guardian.tickets.kinds.acl_repair import OPERATIONS, RESOURCE_TYPES
 
 _Noun = TypeVar("_Noun")
 _WORDS = st.text("abc", min_size=1, max_size=3)
@@ -30,7 +30,7 @@ _NAMED: dict[str, st.SearchStrategy[Any]] = {
     "pattern_type": st.sampled_from(["LITERAL", "PREFIXED"]),
     "permission": st.sampled_from(["ALLOW", "DENY"]),
     "principal": _WORDS.map("User:{}".format),
-    "key": st.sampled_from(sorted(KEYS)),
+    "key": st.sampled_from(sorted(TOPIC_CONFIGS)),
     "idle_ms": st.integers(1_000, 10**9),
     "path": _WORDS.map("/{}".format),
     "slow_disk": st.floats(1.5, 20.0),

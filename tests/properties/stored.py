@@ -13,19 +13,18 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from guardian.core.executing import Circumstances
-from guardian.core.healing import CureKind, Idle, Known, Standing, Trouble
-from guardian.core.kinds.throttle_override import ThrottleOverride
-from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
+from guardian.execution.rules.executing import Circumstances
+from guardian.execution.rules.slots import ExecutionLimits
+from guardian.healing.model import HealingMode, HealingPolicy
+from guardian.healing.rules.trouble import CureKind, Standing, Trouble
+from guardian.healing.rules.verdict import Idle, Known
+from guardian.health.model.finding import FindingKind, Subject
 from guardian.model.actor import Agent
-from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody
 from guardian.model.cluster_state import BrokerNode, ClusterObservation, LogDir, LogDirReplica, PartitionState
 from guardian.model.directory import Directory
 from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
 from guardian.model.federation import Exclusion, Topic
-from guardian.model.finding import FindingKind, Subject
-from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
@@ -33,7 +32,9 @@ from guardian.model.tasks import CreateTopic, EmptyDisk, Heal, Isolate, PlanTask
 from guardian.model.tasks import LogDir as DiskToEmpty
 from guardian.model.text import FOR_PEOPLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition, TicketTrouble
+from guardian.model.tickets.approval import ApprovalPolicy, ApprovalRule, everybody
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
+from guardian.tickets.kinds.throttle_override import ThrottleOverride
 
 NOW = 1_000_000_000
 BROKERS = (1, 2, 3, 4)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from tests.simulation.world import MB, Crash, World, move

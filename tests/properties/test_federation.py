@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
-from guardian.wire.entries import entry_from_proto, entry_to_proto
+from guardian.model.federation import DOCUMENTS, Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, document_of
+from guardian.model.wire.entries import entry_from_proto, entry_to_proto
 from metastore import keys
 from metastore.keys import Table
 from protos.guardian.v1 import federation_pb2 as fed
 from protos.guardian.v1 import records_pb2 as pb
 from tests.unit.metastore.proposing import Group
+
+pytestmark = pytest.mark.slow
 
 # Small pools, so that entries meet one another.
 CLUSTERS = st.sampled_from(["live", "bulk"])
@@ -34,6 +37,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         idc_policy=POLICIES | st.just(""),
     ),
     st.builds(IdcPolicy, POLICIES, st.just((("sh", 2),))),
+    st.builds(document_of, st.sampled_from(DOCUMENTS), st.dictionaries(st.sampled_from(["a", "b"]), st.none())),
     st.builds(Exclusion, CLUSTERS, st.integers(0, 1), st.just("ann"), st.sampled_from(["x", "y"])),
 )
 names = st.one_of(
@@ -41,6 +45,7 @@ names = st.one_of(
     st.builds(fed.FederationKey, tenant=TENANTS),
     st.builds(fed.FederationKey, idc_policy=POLICIES),
     st.builds(fed.FederationKey, topic=st.builds(fed.TopicKey, cluster=CLUSTERS, name=st.sampled_from(["a", "b"]))),
+    st.builds(fed.FederationKey, document=st.sampled_from(DOCUMENTS)),
     st.builds(fed.FederationKey, exclusion=st.builds(fed.ExclusionKey, cluster=CLUSTERS, broker_id=st.integers(0, 1))),
 )
 revisions = st.none() | st.integers(0, 6)
@@ -56,7 +61,7 @@ def state(group: Group) -> list[tuple[bytes, bytes]]:
 
 
 def stored(group: Group) -> list[Entry]:
-    tables = (Table.MACHINE, Table.TENANT, Table.TOPIC, Table.IDC_POLICY, Table.EXCLUSION)
+    tables = (Table.MACHINE, Table.TENANT, Table.TOPIC, Table.IDC_POLICY, Table.EXCLUSION, Table.DOCUMENT)
     rows = [row for table in tables for row in group.store.scan(table.prefix)]
     return [entry_from_proto(fed.FederationEntry.FromString(value)) for _, value in rows]
 
@@ -72,7 +77,7 @@ def require_sound(group: Group) -> None:
     for entry in every:
         if isinstance(entry, Machine | Topic | Exclusion) and entry.cluster:
             assert entry.cluster in clusters
-            references += 1
+        references += isinstance(entry, Machine | Topic | Exclusion)
     for topic in topics:
         assert not topic.tenant or tenants[topic.tenant].may_use(topic.label)
         assert not topic.idc_policy or topic.idc_policy in policies

@@ -75,6 +75,8 @@ def test_no_two_tables_share_a_key(name: str, other: str, topic_id: bytes) -> No
         keys.topic(name, other),
         keys.idc_policy(name),
         keys.exclusion(name, 1),
+        keys.document(name),
+        keys.ended_session(1, b"h"),
         keys.reference(keys.tenant(name), keys.topic(name, other)),
         keys.id_counter(1),
         keys.highest_id(name, 1),

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_analytics.lake import replicas as lake_replicas
-from spark_analytics.lake import rollup
-from spark_analytics.lake.replicas import NEEDED, replica_rows
-from spark_analytics.lake.rollup import SAMPLED, roll_up
-from spark_analytics.lake.schema import PARTITION_SAMPLES, TABLES
+from guardian.lake.model.schema import PARTITION_SAMPLES, TABLES
+from guardian.lake.rules import replicas as lake_replicas
+from guardian.lake.rules import rollup
+from guardian.lake.rules.replicas import NEEDED, replica_rows
+from guardian.lake.rules.rollup import SAMPLED, roll_up
+
+pytestmark = pytest.mark.slow
 
 HOUR_MS = 3_600_000
 START_MS = 1_790_006_400_000

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.core.effects import ConfigKey
-from guardian.core.owned_settings import Live, Policy, Reconciliation, Required, entries_of, reconcile
+from guardian.model.effects import ConfigKey
 from guardian.model.owned_setting import OwnedSetting
+from guardian.settings.rules import Live, Policy, Reconciliation, Required, entries_of, reconcile
+
+pytestmark = pytest.mark.slow
 
 KEY = ConfigKey("TOPIC", "t", "key")
 RESOURCE = ("TOPIC", "t")

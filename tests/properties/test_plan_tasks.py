@@ -8,18 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from guardian.core.kinds.registry import TASKS
-from guardian.executor.replanning import LiveReplanner
+from guardian.execution.loop.replanning import LiveReplanner
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, CreateTopic, Isolate, MigrateIdc, Task
 from guardian.model.ticket import Ticket, TicketState
-from guardian.wire.plans import plan_from_proto, plan_to_bytes
+from guardian.model.wire.plans import plan_from_proto, plan_to_bytes
+from guardian.tickets.kinds.registry import TASKS
 from protos.guardian.v1 import tasks_pb2, tickets_pb2
 from spark_analytics.planners import planning
 from tests.properties.nouns import nouns
 from tests.unit.spark_analytics.planners.small import brokers, cluster
+
+pytestmark = pytest.mark.slow
 
 drawn = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
 

@@ -38,7 +38,7 @@ from guardian.model.tasks import (
     Task,
 )
 from guardian.model.topology import TopicPartition
-from guardian.wire.plans import plan_to_bytes
+from guardian.model.wire.plans import plan_to_bytes
 from spark_analytics.checker import check
 from spark_analytics.model.cluster_model import (
     Bools,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from metastore.tables import sessions
 from protos.guardian.v1 import records_pb2 as pb
 from protos.guardian.v1 import tiering_pb2
 from tests.unit.metastore.proposing import Group, in_session
+
+pytestmark = pytest.mark.slow
 
 WINDOW = 4
 # Which of the sessions; which of those under way (or a new one); whether its answer gets through to the client.

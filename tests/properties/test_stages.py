@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardian.model.plan import Plan
+from guardian.tickets.rules.sequences import cut
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.plan import plan_of
 from spark_analytics.model.cluster_model import ClusterModel, Ints
@@ -169,11 +170,24 @@ class Twin:
                 self.where[slot] = to
         self.leader[partition] = int(self.found.leader_slot[partition])
 
+    def run(self, partitions: list[int]) -> None:
+        """All of a stage at once, while nothing that it takes away is gone."""
+        use = self.used()
+        added: set[Place] = set()
+        for partition in partitions:
+            for place, load in self.more(partition).items():
+                use[place] += load
+                added.add(place)
+        assert all(use[place] <= self.limit(place) * _EDGE for place in added)
+        for partition in partitions:
+            self.ends(partition)
 
-def stages(case: Case) -> Iterator[list[int]]:
-    """The partitions of each stage."""
-    for stage in range(max((move.stage for move in case.plan.moves), default=-1) + 1):
-        yield [case.model.partition_index(move.partition) for move in case.plan.moves if move.stage == stage]
+
+def stages(case: Case, plan: Plan | None = None) -> Iterator[list[int]]:
+    """The partitions of each stage, of the whole plan or of a part of it."""
+    moves = (plan or case.plan).moves
+    for stage in range(max((move.stage for move in moves), default=-1) + 1):
+        yield [case.model.partition_index(move.partition) for move in moves if move.stage == stage]
 
 
 @pytest.mark.slow
@@ -182,15 +196,7 @@ def stages(case: Case) -> Iterator[list[int]]:
 def test_no_limit_is_passed_at_any_moment_and_what_is_left_out_fits_nowhere(case: Case) -> None:
     twin = Twin(case)
     for partitions in stages(case):
-        use = twin.used()
-        added: set[Place] = set()
-        for partition in partitions:
-            for place, load in twin.more(partition).items():
-                use[place] += load
-                added.add(place)
-        assert all(use[place] <= twin.limit(place) * _EDGE for place in added)
-        for partition in partitions:
-            twin.ends(partition)
+        twin.run(partitions)
     planned = {move.partition for move in case.plan.moves}
     use = twin.used()
     for partition in range(case.model.partitions):
@@ -201,6 +207,22 @@ def test_no_limit_is_passed_at_any_moment_and_what_is_left_out_fits_nowhere(case
             more = twin.more(partition)
             assert any(use[place] + load > twin.limit(place) for place, load in more.items())
             assert case.model.partition(partition) in case.plan.excused.partitions
+
+
+@pytest.mark.slow
+@settings(max_examples=80)
+@given(cases(), st.integers(1, 8))
+def test_no_limit_is_passed_where_a_plan_is_cut_into_tickets(case: Case, most: int) -> None:
+    """Each runs alone, from the state that those before it leave, and the last one leaves that of the plan."""
+    twin, whole = Twin(case), Twin(case)
+    parts = cut(case.plan, most, lambda _: 1)
+    assert [move for part in parts for move in part.moves] == list(case.plan.moves)
+    for part in parts:
+        for partitions in stages(case, part):
+            twin.run(partitions)
+    for partitions in stages(case):
+        whole.run(partitions)
+    assert (twin.where, twin.leader) == (whole.where, whole.leader)
 
 
 @pytest.mark.slow

@@ -15,40 +15,40 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import guardian.model
-from guardian.core import (
-    approving,
-    barring,
-    calling,
-    cordoning,
+from guardian.cordons import rules as cordoning
+from guardian.errors import GuardianError
+from guardian.events.rules import calling
+from guardian.execution.operations import step as operating
+from guardian.execution.rules import (
+    beginning,
+    brokers,
     creating,
-    eventing,
     executing,
-    findings,
     foreign,
-    healing,
     holding,
     labelling,
+    last_look,
     losing,
-    progressing,
-    protecting,
-    replanning,
+    next_look,
     rolling_back,
-    straying,
-    ticketing,
-    troubles,
 )
-from guardian.core.effects import was_never_set
-from guardian.core.operations import step as operating
-from guardian.errors import GuardianError
+from guardian.healing.rules import cure, decision, straying, trouble, verdict
+from guardian.health.rules import findings, troubles
+from guardian.model import eventing
 from guardian.model.cordon import Cordon
+from guardian.model.effects import was_never_set
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, Operation, OperationPhase
 from guardian.model.text import FOR_PEOPLE, Say, with_texts
 from guardian.model.ticket import TicketState, TicketTransition
+from guardian.protection.rules import protecting
+from guardian.tickets.rules import approving, barring, progressing, replanning, ticketing, trimming
 from tests.properties.stored import SENTENCES, made
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.test_operation_crashes import absence_world, removal_world, restart_world
 from tests.simulation.world import MB, WRITES, World, move
+
+pytestmark = pytest.mark.slow
 
 # What decides from stored things alone: its arguments are made from their types. A new one needs no more than a line.
 DECISIONS: tuple[Callable[..., Any], ...] = (
@@ -57,41 +57,35 @@ DECISIONS: tuple[Callable[..., Any], ...] = (
     approving.why_no_way_back,
     approving.why_not,
     barring.barring,
+    beginning.why_stale,
+    brokers.brokers_at_work,
+    brokers.brokers_held,
     calling.step,
+    cure.moved_by,
+    cure.trimmed,
+    cure.was_withdrawn,
+    decision.decide,
     was_never_set,
     creating.deleted,
     creating.topic_configs,
     eventing.standing,
-    executing.brokers_at_work,
-    executing.brokers_held,
-    executing.looks_once_more,
-    executing.may_soon_be_over,
     executing.step,
-    executing.why_stale,
     findings.findings,
     findings.in_grace,
     foreign.adopted,
     foreign.awaited,
-    healing.covers,
-    healing.decide,
-    healing.idle,
-    healing.is_seen,
-    healing.moved_by,
-    healing.trimmed,
-    healing.trimmed_again,
-    healing.troubles,
-    healing.was_withdrawn,
-    healing.why_wait,
     holding.claimed,
     holding.held,
     labelling.leaving,
     labelling.why_not_emptied,
+    last_look.looks_once_more,
     losing.is_lost,
     losing.replaced,
     losing.was_overtaken,
     losing.why_useless,
     losing.without_lost,
     losing.without_stranded,
+    next_look.may_soon_be_over,
     operating.holds,
     operating.holds_from_healing,
     progressing.progress,
@@ -116,7 +110,13 @@ DECISIONS: tuple[Callable[..., Any], ...] = (
     ticketing.roll_back,
     ticketing.submit,
     ticketing.why_another,
+    trouble.covers,
+    trouble.is_seen,
+    trouble.troubles,
+    trouble.why_wait,
     troubles.emptied_by,
+    verdict.idle,
+    trimming.trimmed_again,
 )
 
 
@@ -195,7 +195,7 @@ def outcome(before: Collection[Cordon], step: cordoning.CordonStep) -> tuple[obj
 def test_words_alone_lead_no_ticket_on(execution: Execution, operation: Operation) -> None:
     before = replace(execution, operation=operation)
     for say in NOISE:
-        assert not executing.leads_on(before, replace(before, operation=with_texts(operation, say), note="x"), ())
+        assert not next_look.leads_on(before, replace(before, operation=with_texts(operation, say), note="x"), ())
 
 
 def blank(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The arrays say of losses and cuts what the rules of guardian/core/durability.py say, partition by partition."""
+"""The arrays say of losses and cuts what guardian/health/rules/durability.py says, partition by partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.core import durability
+from guardian.health.rules import durability
 from guardian.model.cluster_state import PartitionState
 from guardian.model.durability import BrokerPlace, Scope, TopicFacts, TopicSettings
 from guardian.model.plan import ReplicaPlacement
@@ -19,6 +19,8 @@ from spark_analytics.planners.planning import make
 from spark_analytics.whatif.cuts import cut_damage, worst_broker
 from spark_analytics.whatif.damage import damage, losses
 from spark_analytics.whatif.shrinking import shrinking
+
+pytestmark = pytest.mark.slow
 
 World = tuple[ClusterModel, dict[str, TopicFacts], dict[int, BrokerPlace]]
 
@@ -122,7 +124,6 @@ def removed(model: ClusterModel, brokers: tuple[int, ...]) -> int:
     return len(set(brokers) - {place.broker for places in where.values() for place in places})
 
 
-@pytest.mark.slow
 @settings(max_examples=60, derandomize=True)  # it plans: the same clusters each time
 @given(shrinkable())
 def test_as_many_brokers_can_be_removed_as_are_told_and_no_other_one_besides(model: ClusterModel) -> None:

@@ -25,7 +25,7 @@ from guardian.errors import GuardianError
 from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState
-from guardian.wire.entries import entry_to_proto
+from guardian.model.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from tests.bench.observe.fleet import collected, start_fleet, start_members
 
@@ -159,7 +159,7 @@ def _largest_topic(client: GuardianClient) -> str:
 
 
 def _share(client: GuardianClient, ticket_id: str) -> float:
-    far = {each.id: far for each, far in client.tickets_with_progress()}[ticket_id]
+    far = {each.id: far for each, far in client.walk_tickets()}[ticket_id]
     return far.copied_bytes / far.total_bytes if far is not None and far.total_bytes else 0.0
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.errors import Unavailable
 from guardian.model.directory import Directory
+from guardian.model.effects import ConfigChange, ConfigKey
 from guardian.model.execution import Subject
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Topic
 from guardian.model.topology import Broker, Cluster
 
 
 class MemoryDirectory:
-    """Implements `guardian.executor.driver.Labels` for one cluster; the first `failures` changes fail."""
+    """Implements `guardian.execution.loop.ports.Labels` for one cluster; the first `failures` changes fail."""
 
     def __init__(
         self,

@@ -12,17 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from guardian.core.operations.leaders import GOAL
-from guardian.core.operations.world import OperationLimits
-from guardian.core.slots import ExecutionLimits
 from guardian.errors import GuardianError, InvalidInput
-from guardian.executor.driver import Driver
-from guardian.executor.operating import Operations
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.operating import Operations
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
+from guardian.execution.model import HookTarget
+from guardian.execution.operations.leaders import GOAL
+from guardian.execution.operations.world import OperationLimits
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution, TaskState
 from guardian.model.federation import Exclusion
-from guardian.model.hook import HookTarget
 from guardian.model.operation import Ask, AskKind, HookAction, HookAnswer, HookKey, Operation, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
@@ -37,7 +37,7 @@ CONTROLLER = 100
 
 
 class Federation:
-    """Implements `guardian.executor.operating.OperationStore`."""
+    """Implements `guardian.execution.loop.operating.OperationStore`."""
 
     def __init__(self, store: MemoryExecutionStore, brokers: Collection[int], now_ms: Callable[[], int]) -> None:
         self._store = store
@@ -89,7 +89,7 @@ class Federation:
 
 
 class Planner:
-    """Implements `guardian.executor.operating.Planner`: answers at the second time of asking, from what was then."""
+    """Implements `guardian.execution.loop.operating.Planner`: answers when asked again, from what was then."""
 
     def __init__(self, world: OperationsWorld) -> None:
         self._world = world
@@ -169,7 +169,7 @@ class Machines:
 
 
 class Hooks:
-    """As `guardian.executor.hooks.HookRunner`: one process's knowledge of what it started."""
+    """As `guardian.execution.loop.hooks.HookRunner`: one process's knowledge of what it started."""
 
     def __init__(self, machines: Machines, kafka: FakeKafka) -> None:
         self._machines = machines
@@ -235,13 +235,13 @@ class OperationsWorld:
         )
         store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
         self.driver = Driver(
-            store,  # type: ignore[arg-type]
-            lambda _: admin,  # type: ignore[arg-type, return-value]
-            ExecutionLimits(),
-            now_ms=lambda: self.kafka.now_ms,
-            tiered_warm_up_s=0.0,
-            operations=operations,
-            since_boot_s=lambda: self.kafka.now_ms / 1000,
+            DriverPorts(
+                store,  # type: ignore[arg-type]
+                lambda _: admin,  # type: ignore[arg-type, return-value]
+                operations=operations,
+            ),
+            DriverClocks(lambda: self.kafka.now_ms, since_boot_s=lambda: self.kafka.now_ms / 1000),
+            DriverSettings(tiered_warm_up_s=0.0),
             pool=InThisThread(),
         )
         return self.driver

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from guardian.core.straying import KIND
+from guardian.cordons.loop import Cordoner
+from guardian.healing.loop.straying import StrayGuard
+from guardian.healing.rules.straying import KIND
 from guardian.kafka.admin import BROKER
 from guardian.kafka.fake import FakeKafka
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.server.cordoning import Cordoner
-from guardian.server.store import ReplicatedStore
-from guardian.server.straying import StrayGuard
-from guardian.wire.federation import cluster_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.replication.store.store import ReplicatedStore
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2 as pb
@@ -137,7 +137,7 @@ def test_nothing_is_left_whenever_the_leader_dies(number: int, after: bool) -> N
     assert world.cordon(3) == OWN
     assert world.cordon(4) is None
     assert world.store.read().cordons() == ()
-    strays = [ticket for ticket in world.store.read().tickets() if ticket.kind == KIND]
+    strays = [ticket for ticket in world.store.read().walk_tickets() if ticket.kind == KIND]
     assert len(strays) == 1, "a stray gets one ticket, whoever made it"
     plan = world.store.read().plan(strays[0].plan_hash)
     assert plan is not None

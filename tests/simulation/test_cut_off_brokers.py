@@ -13,10 +13,10 @@ from typing import Never
 
 import pytest
 
-from guardian.core.slots import ExecutionLimits
 from guardian.errors import Undecided
-from guardian.executor.observing import Scope, observe, observe_known, why_wait
-from guardian.executor.planning import LivePlanner
+from guardian.execution.loop.observing import Scope, observe, observe_known, why_wait
+from guardian.execution.rules.slots import ExecutionLimits
+from guardian.health.loop.durability_facts import durability_facts
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import ClusterView, PartitionState, Unknown
 from guardian.model.directory import Directory
@@ -27,7 +27,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Heal
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.server.durability_facts import durability_facts
+from guardian.planning.service.planning import LivePlanner
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.test_cordon_crashes import Deadly
 from tests.simulation.test_cordon_crashes import World as CordonedWorld
@@ -288,7 +288,7 @@ def test_cordons_wait_and_nothing_is_planned_or_audited_while_the_state_is_unkno
         durability_facts(member.kafka, Cluster("live", "h:1", "fake"))
     planner = LivePlanner(lambda _: member.kafka, Directory, "", PlannerSettings(), lambda: 0)
     with pytest.raises(Undecided, match="which may know better, can't be reached"):
-        planner.plan("live", Heal())
+        planner.plan_for("ann", lambda: True, "live", Heal())
     planner.close()
     find_them_again(member.kafka, 1, 2, 3, 4, 5)
     member.leader.tick()

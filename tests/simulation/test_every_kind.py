@@ -12,16 +12,9 @@ from typing import Any
 
 import pytest
 
-from guardian.core import straying
-from guardian.core.kinds import delete_topic, throttle_override, topic_config
-from guardian.core.kinds.acl_repair import AclRepair
-from guardian.core.kinds.delete_topic import DeleteTopic, Replicas, SavedTopic
-from guardian.core.kinds.registry import KINDS
-from guardian.core.kinds.requested import RequestKind, TopicUse
-from guardian.core.kinds.throttle_override import ThrottleOverride
-from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
-from guardian.core.operations.registry import OPERATIONS
-from guardian.executor.request_facts import Uses
+from guardian.execution.loop.request_facts import Uses
+from guardian.execution.operations.registry import OPERATIONS
+from guardian.healing.rules import straying
 from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase
@@ -29,11 +22,20 @@ from guardian.model.plan import RUN_PLAN, PartitionMove
 from guardian.model.tasks import PlanTask, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
+from guardian.tickets.kinds import delete_topic, throttle_override, topic_config
+from guardian.tickets.kinds.acl_repair import AclRepair
+from guardian.tickets.kinds.delete_topic import DeleteTopic, Replicas, SavedTopic
+from guardian.tickets.kinds.registry import KINDS
+from guardian.tickets.kinds.requested import RequestKind, TopicUse
+from guardian.tickets.kinds.throttle_override import ThrottleOverride
+from guardian.tickets.kinds.topic_config import TopicConfig, TopicSetting
 from tests.simulation import test_kind_crashes as kinds
 from tests.simulation import test_operation_crashes as operations
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.sweeping import Deaths, sweep, tick_until
 from tests.simulation.world import CLUSTER, MB, World, move
+
+pytestmark = pytest.mark.slow
 
 MODES = pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]

@@ -13,6 +13,8 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
 
+pytestmark = pytest.mark.slow
+
 T0, T2 = TopicPartition("t", 0), TopicPartition("t", 2)
 GREW = "topic t grew from 2 to 3 partitions"
 

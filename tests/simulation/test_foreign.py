@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict
+from guardian.model.effects import ConfigKey
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.kinds import acl_repair
-from guardian.core.kinds.acl_repair import AclRepair
-from guardian.core.kinds.requested import Facts
-from guardian.core.slots import ExecutionLimits
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.acl import AclBinding
 from guardian.model.execution import TaskState
 from guardian.model.federation import Topic
 from guardian.model.tasks import CreateTopic, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from guardian.tickets.kinds import acl_repair
+from guardian.tickets.kinds.acl_repair import AclRepair
+from guardian.tickets.kinds.requested import Facts
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
 
 DEATHS = pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.adapting import Around, ThrottleSettings
-from guardian.core.slots import ExecutionLimits
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import TaskState
-from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
+from guardian.throttle.model import BrokerReading
+from guardian.throttle.rules.adapting import Around, ThrottleSettings
 from tests.simulation.world import MB, World, move
 
 LEADER_RATE = "leader.replication.throttled.rate"

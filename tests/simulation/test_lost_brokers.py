@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardian.core.slots import ExecutionLimits
 from guardian.errors import ClusterUnavailable, Undecided
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.effects import ConfigKey
-from guardian.core.operations.step import amended
 from guardian.errors import Conflict
+from guardian.execution.operations.step import amended
 from guardian.kafka.admin import BROKER
 from guardian.model.actor import Agent
+from guardian.model.effects import ConfigKey
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, HookKey, OperationPhase, Standing
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -25,6 +25,8 @@ from guardian.model.topology import BrokerState, TopicPartition
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.sweeping import sweep, tick, tick_until
 from tests.simulation.world import CLUSTER, MB
+
+pytestmark = pytest.mark.slow
 
 MODES = pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
@@ -616,6 +618,53 @@ def test_no_batch_begins_while_a_partition_lacks_a_replica() -> None:
     world.kafka.start_broker(6)
     world.run()
     is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+def test_who_is_out_of_sync_from_the_start_is_restarted_first_and_the_others_once_all_is_well() -> None:
+    world = restart_world(batch_limit=1)
+    log_dir = next(each.path for each in world.kafka.describe_log_dirs([4]) if each.replicas)
+    world.kafka.fail_log_dir(4, log_dir)
+    world.kafka.mend_log_dir(4, log_dir)
+    world._behind |= {(tp, 4) for tp, state in world.kafka.peek().partitions.items() if 4 not in state.isr}
+    reach(world, OperationPhase.RESTART)
+    world.tick(4)
+    assert [node for _, node in world.machines.log] == [4]
+    world.run(pauses=True)
+    is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+def test_who_falls_out_of_sync_after_the_first_batch_is_no_reason_to_go_on() -> None:
+    world = restart_world(batch_limit=1)
+    done = Standing.DONE
+    world.run_until(lambda: world.begun("t-1") and any(each.standing is done for each in world.operation().brokers))
+    log_dir = next(each.path for each in world.kafka.describe_log_dirs([6]) if each.replicas)
+    world.kafka.fail_log_dir(6, log_dir)
+    world._behind |= {(tp, 6) for tp, state in world.kafka.peek().partitions.items() if 6 not in state.isr}
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert [node for _, node in world.machines.log] == [1]
+
+
+def test_the_old_trouble_of_a_partition_is_waited_for_unless_it_is_accepted() -> None:
+    for accepted in ((), ("old-0",)):
+        world = OperationsWorld(6, min_isr=1, racks=3)
+        world.topic("old", {0: [1, 2]})
+        world.lows.add(TopicPartition("old", 0))
+        world.kafka.fail_log_dir(2, next(each.path for each in world.kafka.describe_log_dirs([2]) if each.replicas))
+        world.topic("t", {0: [1, 2, 3], 1: [4, 5, 6]})
+        world.ask(Ask(AskKind.RESTART, (3,), hook="systemd", accepted_partitions=accepted))
+        world.tick(12)
+        assert bool(world.machines.log) is bool(accepted)
+
+
+def test_a_broker_that_is_down_for_good_is_waited_for_unless_it_is_accepted() -> None:
+    for accepted in ((), (6,)):
+        world = OperationsWorld(6, min_isr=1, racks=3)
+        world.topic("t", {0: [1, 2, 3], 1: [4, 5, 6]})
+        world.kafka.kill_broker(6)
+        world.ask(Ask(AskKind.RESTART, (3,), hook="systemd", accepted_brokers=accepted))
+        world.tick(12)
+        assert bool(world.machines.log) is bool(accepted), world.said
 
 
 def test_a_broker_that_does_not_come_back_in_time_pauses_and_a_cancel_gives_the_others_their_leaders_back() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.kinds.requested import Facts
-from guardian.core.kinds.throttle_override import KIND, ThrottleOverride
 from guardian.errors import InvalidInput
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
+from guardian.tickets.kinds.requested import Facts
+from guardian.tickets.kinds.throttle_override import KIND, ThrottleOverride
 from tests.simulation.world import CLUSTER, MB, World, move
 
 RATE = "follower.replication.throttled.rate"

@@ -13,21 +13,30 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.disk_doings import BrokerLook, ClusterLook
-from guardian.core.disk_limits import DiskCounters, judge_limits
-from guardian.core.effects import ConfigKey
-from guardian.core.owned_settings import SETTLE_MS
-from guardian.core.protecting import ProtectionSettings, View, last_reasons, released, remembers_alone, since_ms
-from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import Conflict
-from guardian.executor.protecting import Protector, look_at_cluster
+from guardian.health.rules.disk_limits import DiskCounters, judge_limits
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
+from guardian.model.effects import ConfigKey
 from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, LeverKind, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity, effective_quota
 from guardian.model.topology import TopicPartition
+from guardian.protection.loop.protecting import Protector, look_at_cluster
+from guardian.protection.rules.disk_doings import BrokerLook, ClusterLook
+from guardian.protection.rules.protecting import (
+    ProtectionSettings,
+    View,
+    last_reasons,
+    released,
+    remembers_alone,
+    since_ms,
+)
+from guardian.protection.rules.protection_levers import LeverIdentity
+from guardian.settings.rules import SETTLE_MS
 from tests.memory_protection import MemoryProtectionStore
 from tests.simulation.world import CLUSTER, MB, Crash, Wire, Wired
+
+pytestmark = pytest.mark.slow
 
 SDB = DiskKey(2, "sdb")
 TICK_MS = 5_000
@@ -102,7 +111,7 @@ class DiskWorld:
             return self.storm_load
         return SOUND + sum(self.allowed().values())
 
-    # guardian.executor.protecting.Watch
+    # guardian.protection.loop.protecting.Watch
 
     def look(self, cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
         assert cluster == CLUSTER

@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
-from guardian.core.adapting import Around, ThrottleSettings
-from guardian.core.effects import ConfigKey
-from guardian.executor.driver import Driver
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
 from guardian.kafka.admin import ConfigResource
+from guardian.model.effects import ConfigKey
 from guardian.model.execution import AdaptedRate
 from guardian.model.owned_setting import OwnedSetting
-from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
+from guardian.throttle.model import BrokerReading
+from guardian.throttle.rules.adapting import Around, ThrottleSettings
 from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
@@ -44,12 +45,13 @@ class AdaptiveWorld(World):
     def new_driver(self) -> Driver:
         store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
         self.driver = Driver(
-            store,  # type: ignore[arg-type]
-            lambda _: admin,  # type: ignore[arg-type, return-value]
-            self.limits,
-            now_ms=lambda: self.kafka.now_ms,
-            around=Restless(self),
-            since_boot_s=lambda: self.kafka.now_ms / 1000,
+            DriverPorts(
+                store,  # type: ignore[arg-type]
+                lambda _: admin,  # type: ignore[arg-type, return-value]
+                surroundings=Restless(self),
+            ),
+            DriverClocks(lambda: self.kafka.now_ms, since_boot_s=lambda: self.kafka.now_ms / 1000),
+            DriverSettings(self.limits),
             pool=InThisThread(),
         )
         return self.driver

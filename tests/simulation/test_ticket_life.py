@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.slots import ExecutionLimits
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState, TicketTransition
 from tests.simulation.test_crashes import FOREIGN_ENTRY, FOREIGN_RATE, is_at_target, mixed_world, tiered_world
 from tests.simulation.world import MB, Crash, World, move
+
+pytestmark = pytest.mark.slow
 
 Story = Callable[[World], None]
 CRASHES = pytest.mark.parametrize(

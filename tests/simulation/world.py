@@ -9,18 +9,19 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
 
-from guardian.core import foreign
-from guardian.core.slots import ExecutionLimits
-from guardian.core.validating import resolve
-from guardian.executor.around import Surroundings
-from guardian.executor.driver import Driver, Labels, Replanner
-from guardian.executor.request_facts import TopicUses
+from guardian.execution.loop.around import Surroundings
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings, Labels, Replanner
+from guardian.execution.loop.request_facts import TopicUses
+from guardian.execution.rules import foreign
+from guardian.execution.rules.slots import ExecutionLimits
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import PlanTask
-from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.ticket import MAX_EXECUTION_BYTES, Ticket, TicketPart, TicketState, TicketTransition
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
+from guardian.tickets.rules.validating import resolve
 from tests.memory_execution import MemoryExecutionStore
 from tests.moments import moment
 
@@ -154,8 +155,10 @@ class World:
         labels: Labels | None = None,
         around: Surroundings | None = None,
         uses: TopicUses | None = None,
+        max_ticket_bytes: int = MAX_EXECUTION_BYTES,
     ) -> None:
         self.uses = uses
+        self.max_ticket_bytes = max_ticket_bytes
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
         self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, bytes_per_call)
@@ -178,17 +181,17 @@ class World:
         """Another process, which knows only the store and Kafka."""
         store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
         self.driver = Driver(
-            store,  # type: ignore[arg-type]
-            lambda _: admin,  # type: ignore[arg-type, return-value]
-            self.limits,
-            now_ms=lambda: self.kafka.now_ms,
-            tiered_warm_up_s=self.tiered_warm_up_s,
-            replan=self.replan,
-            around=self.around,
-            labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
-            since_boot_s=lambda: self.kafka.now_ms / 1000,
+            DriverPorts(
+                store,  # type: ignore[arg-type]
+                lambda _: admin,  # type: ignore[arg-type, return-value]
+                replanner=self.replan,
+                surroundings=self.around,
+                labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
+                uses=self.uses,
+            ),
+            DriverClocks(lambda: self.kafka.now_ms, since_boot_s=lambda: self.kafka.now_ms / 1000),
+            DriverSettings(self.limits, tiered_warm_up_s=self.tiered_warm_up_s, max_ticket_bytes=self.max_ticket_bytes),
             pool=InThisThread(),
-            uses=self.uses,
         )
         return self.driver
 
@@ -199,6 +202,7 @@ class World:
         throttle: int = 5 * MB,
         kind: str = "",
         task: PlanTask | None = None,
+        part: TicketPart | None = None,
     ) -> World:
         """An approved ticket with these moves, completed from the cluster as it is now."""
         now = self.kafka.peek()
@@ -217,6 +221,7 @@ class World:
             updated_at_ms=0,
             moves=len(plan.moves),
             bytes_to_copy=plan.bytes_to_copy,
+            part=part,
         )
         self.store.put(approved, plan)
         self.remember()

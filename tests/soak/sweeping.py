@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 
 from deploy.local import broker_hook, leftovers, processes
+from deploy.local.answering import register
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from deploy.local.progress import say
@@ -28,7 +29,7 @@ from guardian.errors import GuardianError
 from guardian.model.execution import Execution
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
-from guardian.server.store import now_ms
+from guardian.replication.store.store import now_ms
 from tests.freezing import freeze, thaw
 from tests.moments import moment
 
@@ -141,7 +142,7 @@ def staged(spec: ClusterSpec, home: Path) -> Iterator[Stage]:
             stage.members += [start(member) for member in planned]
             stage.wait_whole()
             with GuardianClient(stage.endpoints) as client:
-                client.register_cluster(kafka.to_cluster())
+                register(client, kafka.to_cluster())
             yield stage
         finally:
             processes.stop_all([member.process for member in stage.members if member.process])

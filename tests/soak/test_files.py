@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import parse_all
-from tests.unit.interop import test_federation_yaml, test_other_files, test_yaml_tree
+from tests.unit.federation import test_federation_yaml
+from tests.unit.interop import test_other_files, test_yaml_tree
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 

@@ -20,10 +20,10 @@ import pytest
 from confluent_kafka import TopicPartition as WirePartition
 
 from deploy.local import broker_hook, leftovers
+from deploy.local.answering import register
 from deploy.local.kafka_cluster import ClusterSpec
 from deploy.local.members import PLANNER
 from guardian.client import GuardianClient
-from guardian.executor.planning import LivePlanner
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
@@ -35,9 +35,11 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, MigrateIdc, Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, Cluster, TopicPartition
-from guardian.server.store import now_ms
+from guardian.planning.model import PlansConfig
+from guardian.planning.service.planning import LivePlanner
+from guardian.replication.store.store import now_ms
 from protos.guardian.v1 import federation_pb2
-from tests.patience import CONTROL_S
+from tests.patience import CONTROL_S, PATIENCE_S, wait_for
 from tests.soak.sweeping import HOOK, Act, Interrupt, Stage, Story, carried_out, staged
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(2400)]
@@ -60,7 +62,6 @@ RECORD_BYTES = 10_000
 RECORDS = 100  # in the smallest partition, and as many more in each further one: so that they arrive one by one
 THROTTLE = 400_000
 PAUSE_S = 0.3  # between two records of a partition while the ticket is carried out
-DEADLINE_S = 180.0
 
 BEFORE = frozenset({"PENDING", "APPROVED"})
 MOVES = ("begun", "copying", "some moved", "throttles left")
@@ -106,13 +107,6 @@ def admin(stage: Stage) -> Iterator[KafkaControl]:
         yield admin
 
 
-def wait_for(what: str, holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not happen within {DEADLINE_S:g} s"
-        time.sleep(0.2)
-
-
 class Writer:
     """Writes the numbers from 0 on into each partition, so that a record's number is its offset, until it is ended."""
 
@@ -131,14 +125,14 @@ class Writer:
         for number, partition in enumerate(self.written, start=1):
             for _ in range(RECORDS * number):
                 self._write(filling, partition)
-        assert filling.flush(DEADLINE_S) == 0
+        assert filling.flush(PATIENCE_S) == 0
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(DEADLINE_S)
-        assert self._producer.flush(DEADLINE_S) == 0
+        self._thread.join(PATIENCE_S)
+        assert self._producer.flush(PATIENCE_S) == 0
         assert self.failed == []
 
     def _run(self) -> None:
@@ -191,7 +185,7 @@ class Sweep:
         self, story: Story, replicas: Mapping[int, tuple[int, ...]], ask: Asking, goal: Goal, killed: set[str]
     ) -> None:
         topic = self.new_topic()
-        data.create_topics(self.stage.cluster, {topic: dict(replicas)}, {})
+        data.create_topics(self.stage.cluster, {topic: dict(replicas)}, {}, PATIENCE_S)
         configs, quotas = leftovers.dynamic_configs(self.admin), self.admin.describe_client_quotas()
         with Writer(self.stage.cluster, topic) as writer:
             scene = Scene(topic, placement(self.admin, topic))
@@ -209,7 +203,7 @@ class Sweep:
         require_whole(self.stage.cluster, writer.written)
         assert self.admin.describe_client_quotas() == quotas
         self._require_same_everywhere(ticket)
-        data.delete_topics(self.stage.cluster, [topic])
+        data.delete_topics(self.stage.cluster, [topic], PATIENCE_S)
 
     def _require_gone(self, configs: leftovers.Configs) -> None:
         assert self.admin.registered_brokers() == dict.fromkeys(set(BROKERS) - {LEAVING}, False)
@@ -225,7 +219,7 @@ class Sweep:
         """Kafka keeps a broker's dynamic configuration when the broker is taken out: what was left would show again."""
         broker_hook.act(self.stage.hooks, "start", LEAVING)
         wait_for("it is back", lambda: self.admin.registered_brokers() == dict.fromkeys(BROKERS, False))
-        self.client.register_cluster(self.stage.cluster)
+        register(self.client, self.stage.cluster)
 
     def _require_nothing_left(self, configs: leftovers.Configs) -> None:
         assert exclusions(self.client) == []
@@ -267,13 +261,13 @@ def exclusions(client: GuardianClient) -> list[int]:
 def require_whole(cluster: Cluster, written: Mapping[TopicPartition, int]) -> None:
     """Each record is there, once, at the offset that it got."""
     topics = {partition.topic for partition in written}
-    assert data.end_offsets(cluster, topics) == written
-    assert set(data.start_offsets(cluster, topics).values()) == {0}
+    assert data.end_offsets(cluster, topics, PATIENCE_S) == written
+    assert set(data.start_offsets(cluster, topics, PATIENCE_S).values()) == {0}
     at = dict.fromkeys(written, 0)
     settings: dict[str, str | int | bool] = {"auto_offset_reset": "error", "enable_auto_commit": False}
     with closing(data.consumer(cluster, "require-whole", **settings)) as consumer:
         consumer.assign([WirePartition(topic, number, 0) for topic, number in written])
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         while at != written:
             assert time.monotonic() < deadline, f"{at} were read of {written}"
             for message in consumer.consume(500, timeout=1.0):
@@ -319,10 +313,10 @@ def planned(stage: Stage, client: GuardianClient, task: Task) -> Plan:
         "",
         PlannerSettings.of(PLANNER),
         now_ms,
-        DEADLINE_S,
+        PlansConfig(deadline_s=PATIENCE_S),
     )
     with closing(planner):
-        plan = planner.plan("live", task)
+        plan = planner.plan_for("ann", lambda: True, "live", task)
     assert plan.bytes_to_copy > 0, plan
     return plan
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.answering import register
 from deploy.local.progress import say
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import TopicPartition
-from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin
 from tests.integration.tiering.records import produce, require_whole
-from tests.patience import CONTROL_S
+from tests.patience import CONTROL_S, wait_for
 
 pytestmark = pytest.mark.soak
 
@@ -23,7 +24,6 @@ ROUNDS = 30
 RECORDS = 150  # in each round, to each partition
 REPLICAS = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)}
 SEED = 5
-DEADLINE_S = 120.0
 
 
 class Troubles:
@@ -69,7 +69,7 @@ class Troubles:
         }
         with closing(KafkaControl(self._tiered.cluster, CONTROL_S)) as control:
             control.alter_reassignments(dict(targets))
-            until("reassigned", lambda: not control.list_reassignments(), DEADLINE_S)
+            wait_for("reassigned", lambda: not control.list_reassignments())
             control.elect_preferred_leaders(list(targets))
 
 
@@ -79,7 +79,7 @@ def test_every_record_survives_troubles_at_random(tmp_path: Path) -> None:
         members.client() as client,
         TieredCluster(tmp_path, guardian_plugin(members.endpoints)) as tiered,
     ):
-        client.register_cluster(tiered.cluster)
+        register(client, tiered.cluster)
         tiered.create_topic("orders", REPLICAS)
         stored = Stored(client, tiered, "orders", len(REPLICAS))
         chooser = random.Random(SEED)  # noqa: S311  faults, not secrets
@@ -92,11 +92,11 @@ def test_every_record_survives_troubles_at_random(tmp_path: Path) -> None:
             say(f"round {number + 1}: {trouble.__name__}")
             trouble()
             writing.join()
-            until("all replicas are in sync", lambda: is_in_sync(tiered), DEADLINE_S)
+            wait_for("all replicas are in sync", lambda: is_in_sync(tiered))
             require_whole(tiered.cluster, "orders", numbers.stop)
             tiered.require_all_alive()
-        tiered.wait_offloaded("orders", DEADLINE_S)
-        stored.wait_tidy(DEADLINE_S)
+        tiered.wait_offloaded("orders")
+        stored.wait_tidy()
         require_whole(tiered.cluster, "orders", ROUNDS * RECORDS)
 
 

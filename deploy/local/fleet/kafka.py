@@ -15,15 +15,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import (
+
+from deploy.local.fleet.shape import ClusterShape, SimulatedBroker, number_of
+from guardian.kafka.kafka_python import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
+    MetadataRequest,
+    MetadataResponse,
 )
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
-
-from deploy.local.fleet.shape import ClusterShape, SimulatedBroker, number_of
 
 _MAX_REQUEST_BYTES = 1 << 20
 _LENGTH = struct.Struct(">i")

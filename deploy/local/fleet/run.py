@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from deploy.local import answering
 from deploy.local.fleet.kafka import SimulatedKafka
 from deploy.local.fleet.model import BrokerModel
 from deploy.local.fleet.serving import Served, serve
@@ -88,7 +89,7 @@ async def _first_of(task: asyncio.Task[None], stopping: asyncio.Event) -> None:
 def _register(shapes: list[ClusterShape], connect: Callable[[], GuardianClient]) -> None:
     with connect() as client:
         for cluster in clusters_of(shapes):
-            client.register_cluster(cluster)
+            answering.register(client, cluster)
             say(f"registered {cluster.name}: {len(cluster.brokers)} brokers")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from guardian.model.identity import Role
+from guardian.security.model.identity import Role
 
 
 class Kind(Enum):

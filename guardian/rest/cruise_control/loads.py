@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guardian.lake.model.recent_rates import PartitionRate, Rates
 from guardian.model.topology import TopicPartition
 from guardian.rest.cruise_control.placing import KB, MB, BrokerLoad, Placement, by_host
-from guardian.rest.rates import PartitionRate, Rates
 
 _NOTHING = PartitionRate()
 _HEADINGS = (

@@ -11,6 +11,13 @@ from guardian.model.plan import GoalResult, PartitionMove, Plan
 from guardian.rest.cruise_control.loads import load_document, load_text
 from guardian.rest.cruise_control.placing import MB, BrokerLoad
 
+_ADDED_UP = (
+    "numReplicaMovements",
+    "dataToMoveMB",
+    "numIntraBrokerReplicaMovements",
+    "intraBrokerDataToMoveMB",
+    "numLeaderMovements",
+)
 _STATISTICS = ("AVG", "MAX", "MIN", "STD")
 
 
@@ -86,6 +93,32 @@ def document(proposed: Proposed, guardian: Mapping[str, Any], *, verbose: bool =
             for move in proposed.plan.moves
         ]
         answer["loadBeforeOptimization"] = load_document(proposed.before)
+    return answer
+
+
+def joined(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one answer of those of several plans, each of other topics: what they move is added up.
+
+    The load afterwards is that of the last one, which knows nothing of the others.
+    """
+    first, last = documents[0], documents[-1]
+    summaries = [document["summary"] for document in documents]
+    unmet = " ".join(filter(None, (summary["provisionRecommendation"] for summary in summaries)))
+    answer: dict[str, Any] = {
+        **last,
+        "summary": {
+            **first["summary"],
+            **{name: sum(summary[name] for summary in summaries) for name in _ADDED_UP},
+            "onDemandBalancednessScoreAfter": last["summary"]["onDemandBalancednessScoreAfter"],
+            "provisionStatus": "UNDER_PROVISIONED" if unmet else first["summary"]["provisionStatus"],
+            "provisionRecommendation": unmet,
+        },
+        "goalSummary": [goal for document in documents for goal in document["goalSummary"]],
+        "guardian": {**first["guardian"], "parts": [document["guardian"] for document in documents]},
+    }
+    if "proposals" in first:
+        answer["proposals"] = [move for document in documents for move in document["proposals"]]
+        answer["loadBeforeOptimization"] = first["loadBeforeOptimization"]
     return answer
 
 

@@ -24,13 +24,26 @@ _LOG_DIR = re.compile(r"(\d{1,10})-(/.*)")
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """Name the topics that get one replication factor: just `topics`, or all that match `pattern`."""
+
+    replication_factor: int
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """One request, checked. `values` has every parameter of the endpoint; `notes` say what of it has no effect."""
+    """One request, checked. `values` has every parameter of the endpoint; `notes` say what of it has no effect.
+
+    `factors` are those of its body.
+    """
 
     endpoint: Endpoint
     values: Mapping[str, object]
     given: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    factors: tuple[Factor, ...] = ()
 
     def flag(self, name: str) -> bool:
         return bool(self.values.get(name))
@@ -100,7 +113,7 @@ def parse(endpoint: Endpoint, query: Iterable[tuple[str, str]]) -> Asked:
 def require_whole(asked: Asked) -> None:
     """Raises InvalidInput where something is missing that the endpoint can't do without."""
     for parameter in asked.endpoint.parameters:
-        if parameter.is_required and not asked.values.get(parameter.name):
+        if parameter.is_required and not asked.values.get(parameter.name) and not asked.factors:
             raise InvalidInput(f"{parameter.name} of {asked.endpoint.name} is missing: give {parameter.kind.value}")
 
 
@@ -159,13 +172,18 @@ def _choice(parameter: Parameter, word: str) -> str:
     return word.lower()
 
 
-def _pattern(parameter: Parameter, text: str) -> str:
+def require_pattern(subject: str, text: str) -> None:
+    """Raises InvalidInput unless the text is a regular expression of bearable length."""
     if len(text) > _MAX_PATTERN_CHARS:
-        raise InvalidInput(f"{parameter.name} has {len(text)} characters: use up to {_MAX_PATTERN_CHARS}")
+        raise InvalidInput(f"{subject} has {len(text)} characters: use up to {_MAX_PATTERN_CHARS}")
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidInput(f"{parameter.name} is {text[:_SHOWN_CHARS]!r}: use a regular expression ({error})") from None
+        raise InvalidInput(f"{subject} is {text[:_SHOWN_CHARS]!r}: use a regular expression ({error})") from None
+
+
+def _pattern(parameter: Parameter, text: str) -> str:
+    require_pattern(parameter.name, text)
     return text
 
 

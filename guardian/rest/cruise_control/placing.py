@@ -13,10 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from guardian.lake.model.recent_rates import PartitionRate, Rates
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.plan import LoadResource, Plan
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
-from guardian.rest.rates import PartitionRate, Rates
-from spark_analytics.readers.live import LiveFacts
 
 MB = 1024 * 1024
 KB = 1024

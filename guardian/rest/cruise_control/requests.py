@@ -12,7 +12,7 @@ rightsize                expand-topic, where a topic and its partitions are name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from guardian.errors import InvalidInput
@@ -71,6 +71,43 @@ _TASKS: Mapping[str, Callable[[Asked, Collection[str]], Task]] = {
     "topic_configuration": _replication_factor,
     "rightsize": _expand,
 }
+
+
+def by_factor(asked: Asked) -> tuple[Asked, ...]:
+    """Return the request once for each replication factor of its body: each is a plan of its own."""
+    return tuple(
+        replace(
+            asked,
+            values={
+                **asked.values,
+                "topic": factor.pattern or "|".join(factor.topics),
+                "replication_factor": factor.replication_factor,
+            },
+            factors=(factor,),
+        )
+        for factor in asked.factors
+    ) or (asked,)
+
+
+def named_brokers(asked: Asked) -> frozenset[int]:
+    """Return the brokers that a request for a plan names."""
+    named = {*asked.numbers("brokerid"), *asked.numbers("destination_broker_ids")}
+    return frozenset(named.union(broker for broker, _ in asked.log_dirs()))
+
+
+def require_disjoint(tasks: Sequence[Task]) -> None:
+    """Raises InvalidInput where one topic would get two replication factors."""
+    given: dict[str, int] = {}
+    for task in tasks:
+        if not isinstance(task, ReplicationFactor):
+            continue
+        for topic in task.topics:
+            other = given.setdefault(topic, task.replication_factor)
+            if other != task.replication_factor:
+                raise InvalidInput(
+                    f"topic {topic} would get the replication factors {other} and {task.replication_factor}: "
+                    "let one expression match it"
+                )
 
 
 def settings_of(

@@ -3,16 +3,16 @@
     GET|POST /clusters/{cluster}/kafkacruisecontrol/{endpoint}
     GET|POST /kafkacruisecontrol/{endpoint}                       of the default cluster
 
-Handlers are asynchronous and never wait for Kafka or the planner: what waits is in the user tasks' threads, or in the
-pool of the web application's; a client whose task lasts is answered 202 and polls.
+Handlers are asynchronous and never wait for Kafka or the planner: what waits is a job of the desk, or in the pool
+of the web application's; a client whose task lasts is answered 202 and polls.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -20,16 +20,22 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from guardian import __version__
-from guardian.core.routing import VIEW, VIEW_CLUSTER, access
-from guardian.errors import GuardianError, InvalidInput, NotFound
-from guardian.model.identity import Identity, Role
+from guardian.errors import GuardianError, InvalidInput, NotFound, Unavailable
+from guardian.model.text import escaped, json_escaped
+from guardian.planning.model import UserTaskAnswer, UserTaskRecord, UserTaskState
+from guardian.rest.cruise_control.calls import Call
 from guardian.rest.cruise_control.endpoints import BY_NAME, ENDPOINTS, WITHOUT_COUNTERPART, Endpoint
-from guardian.rest.cruise_control.operations import Call, Operations
+from guardian.rest.cruise_control.failures import NoEndpoint, document_of, status_of
+from guardian.rest.cruise_control.kept import failure_of, progress_of
+from guardian.rest.cruise_control.operations import Operations
 from guardian.rest.cruise_control.parameters import Asked, parse, require_whole
 from guardian.rest.cruise_control.state import Concurrency
 from guardian.rest.cruise_control.tasks import Answer, UserTask, UserTasks, progress_document, progress_text
-from guardian.rest.parts import RestParts, require_role
-from guardian.rest.problems import headers_of, status_of
+from guardian.rest.cruise_control.topic_body import MAX_BYTES, with_body
+from guardian.rest.parts import RestParts, host_of, require_role, settled
+from guardian.rest.problems import headers_of
+from guardian.security.model.identity import Identity, Role
+from guardian.security.rules.routing import VIEW, VIEW_CLUSTER, access
 
 _log = structlog.get_logger(__name__)
 
@@ -37,18 +43,12 @@ ROOT = "kafkacruisecontrol"
 # The version of Cruise Control whose API this is: clients look at it to know that 202 means "not yet".
 API_VERSION = "2.5.142"
 BLOCK_S = 10.0  # as webserver.request.maxBlockTimeMs
+# Strimzi's Topic Operator, which alone sends a body, takes 202 for a failure, and waits for a minute.
+_BODY_BLOCK_S = 50.0
 _HEADERS = {"Cruise-Control-Version": API_VERSION, "Guardian-Version": __version__}
 _TASK = "User-Task-ID"
 _SCHEMA = "Cruise-Control-JSON-Schema"
 _NAMES = {dict: "object", list: "array", bool: "boolean", int: "number", float: "number", str: "string"}
-
-
-class _NoEndpoint(GuardianError):
-    """Of this name, or of this method: `status` tells."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class _Reply:
 
 
 class CruiseControl:
-    """The routes, and the user tasks behind them; `close` ends those. `block_s` is for how long a request waits."""
+    """The routes, and the user tasks behind them. `block_s` is for how long a request waits."""
 
     def __init__(self, parts: RestParts, concurrency: Concurrency, block_s: float = BLOCK_S) -> None:
         self._parts = parts
         self._block_s = block_s
-        self._tasks = UserTasks(parts.now_ms)
+        self._tasks = UserTasks(parts)
         self._operations = Operations(parts, self._tasks, concurrency)
         self.router = APIRouter()
         for before, handler in (("/clusters/{cluster}", self._of_cluster), ("", self._of_default)):
@@ -75,6 +75,7 @@ class CruiseControl:
             self.router.add_api_route(path, handler, methods=["GET", "POST"], include_in_schema=False)
 
     def close(self) -> None:
+        """End what is told of user tasks; the desk ends their work."""
         self._tasks.close()
 
     # What an endpoint's acting needs is checked where its parameters are known.
@@ -101,32 +102,46 @@ class CruiseControl:
         user = self._parts.user_of(request)
         cluster = await run_in_threadpool(self._cluster, user, asked_cluster)
         require_role(user, _role(asked), cluster)
+        asked = with_body(asked, await _body(request))
         if asked.number("review_id") is None:
             require_whole(asked)
         base = f"/clusters/{asked_cluster}/{ROOT}" if asked_cluster else f"/{ROOT}"
         if not endpoint.lasts:
-            answer = await run_in_threadpool(self._operations.at_once, Call(cluster, asked, user, base))
-            return _Reply(200, answer.document, answer.text, {})
-        task = self._tasks.find_or_start(
+            return await self._answered(Call(cluster, asked, user, base))
+        task_id = request.headers.get(_TASK, "")
+        if endpoint.makes_plans and task_id:
+            known = await run_in_threadpool(self._tasks.elsewhere, cluster, asked, host_of(request), user, task_id)
+            if known is not None:
+                return _of_elsewhere(*known)
+        task = await run_in_threadpool(
+            self._tasks.find_or_start,
             cluster,
             asked,
             _url(request),
-            request.client.host if request.client else "",
+            host_of(request),
             user,
             lambda task: self._operations.lasting(task, base),
-            request.headers.get(_TASK, ""),
+            task_id,
         )
         return await self._polled(task)
 
+    async def _answered(self, call: Call) -> _Reply:
+        try:
+            answer = await run_in_threadpool(self._operations.at_once, call)
+        except GuardianError as error:
+            return _failed(error, call.asked.endpoint.method, call.asked.endpoint.name, has_begun=True)
+        return _Reply(200, answer.document, answer.text, {})
+
     async def _polled(self, task: UserTask) -> _Reply:
         headers = {_TASK: task.id}
-        if not await _is_done(task, self._block_s):
+        if not await settled(task.job, max(self._block_s, _BODY_BLOCK_S) if task.asked.factors else self._block_s):
             now_ms = self._parts.now_ms()
-            return _Reply(202, progress_document(task, now_ms), progress_text(task, now_ms), headers)
+            before = self._tasks.before(task)
+            return _Reply(202, progress_document(task, before, now_ms), progress_text(task, before, now_ms), headers)
         task.is_delivered = True
         error = task.future.exception()
         if error is not None:
-            reply = _failed(error, task.endpoint.method, task.endpoint.name)
+            reply = _failed(error, task.endpoint.method, task.endpoint.name, has_begun=True)
             return _Reply(reply.status, reply.document, reply.text, {**reply.headers, **headers})
         answer: Answer = task.future.result()
         if answer.ticket_id:
@@ -150,18 +165,36 @@ class CruiseControl:
         return names[0]
 
 
+def _of_elsewhere(record: UserTaskRecord, answer: UserTaskAnswer | None) -> _Reply:
+    """Return what is told of a task that this member was not asked for, or before it was restarted."""
+    headers = {_TASK: record.id}
+    if record.state is UserTaskState.ACTIVE:
+        document, text = progress_of(record)
+        return _Reply(202, document, text, headers)
+    if record.ticket_ids:
+        headers["Guardian-Ticket"] = record.ticket_ids[0]
+    if answer is None:
+        gone = Unavailable(f"task {record.id} is over, and its answer is not kept: ask again without User-Task-ID")
+        answer = failure_of(gone, BY_NAME[record.endpoint])
+    document = json.loads(answer.document)
+    return _Reply(answer.status, document, answer.text or f"{answer.document}\n", headers)
+
+
 def _endpoint(name: str, method: str) -> Endpoint:
     why = WITHOUT_COUNTERPART.get(name)
     if why:
-        raise _NoEndpoint(f"{name} has no counterpart in Guardian: {why}", 501)
+        raise NoEndpoint(f"{name} has no counterpart in Guardian: {why}", HTTPStatus.NOT_IMPLEMENTED)
     endpoint = BY_NAME.get(name)
     if endpoint is None:
         names = {verb: ", ".join(each.name for each in ENDPOINTS if each.method == verb) for verb in ("GET", "POST")}
-        raise _NoEndpoint(
-            f"Unrecognized endpoint in request '/{name[:60]}', supported {method} endpoints: {names[method]}", 404
+        raise NoEndpoint(
+            f"Unrecognized endpoint in request '/{name[:60]}', supported {method} endpoints: {names[method]}",
+            HTTPStatus.NOT_FOUND,
         )
     if endpoint.method != method:
-        raise _NoEndpoint(f"{name} is asked for with {endpoint.method}, not with {method}", 405)
+        raise NoEndpoint(
+            f"{name} is asked for with {endpoint.method}, not with {method}", HTTPStatus.METHOD_NOT_ALLOWED
+        )
     return endpoint
 
 
@@ -175,41 +208,29 @@ def _url(request: Request) -> str:
     return f"{request.method} {request.url.path}{query}"
 
 
-async def _is_done(task: UserTask, wait_s: float) -> bool:
-    """Without a thread, and without ending the task when the client goes away."""
-    done, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def tell(_: object) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(done.set)
-
-    task.future.add_done_callback(tell)
-    try:
-        await asyncio.wait_for(done.wait(), wait_s)
-    except TimeoutError:
-        return task.is_done
-    return True
+async def _body(request: Request) -> bytes:
+    """Read the body, or as much of it as is needed to see that it is too large."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            break
+    return body
 
 
-def _failed(error: BaseException, method: str, endpoint: str) -> _Reply:
-    if isinstance(error, _NoEndpoint):
-        status = error.status
-    else:
-        status = status_of(error) if isinstance(error, Exception) else 500
-    if isinstance(error, GuardianError):
-        sentence, headers = str(error), headers_of(error)
-    else:
+def _failed(error: BaseException, method: str, endpoint: str, *, has_begun: bool = False) -> _Reply:
+    if not isinstance(error, GuardianError):
         _log.error("a request failed", path=endpoint, exc_info=error)
-        sentence, headers = "Guardian failed over this request: its log says more, report it as a bug", {}
-    message = f"Error processing {method} request '/{endpoint[:60]}' due to: '{sentence}'."
-    return _Reply(status, {"version": 1, "stackTrace": "", "errorMessage": message}, f"{message}\n", headers)
+    document = document_of(error, method, endpoint)
+    headers = headers_of(error) if isinstance(error, GuardianError) else {}
+    return _Reply(status_of(error, has_begun=has_begun), document, f"{document['errorMessage']}\n", headers)
 
 
 def _response(reply: _Reply, *, wants_json: bool, wants_schema: bool) -> Response:
     headers = {**_HEADERS, **reply.headers}
     if wants_json and wants_schema:
         headers[_SCHEMA] = json.dumps(schema_of(reply.document))
-    body = json.dumps(reply.document) if wants_json else reply.text
+    body = json_escaped(json.dumps(reply.document)) if wants_json else escaped(reply.text, "\n\t")
     kind = "application/json" if wants_json else "text/plain"
     return Response(body, reply.status, headers, f"{kind}; charset=utf-8")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.tickets.progress import Progress
 from guardian.rest.cruise_control.placing import MB
 from guardian.rest.cruise_control.user_tasks import task_id_of
 from protos.guardian.v1 import insight_pb2

@@ -1,11 +1,11 @@
-"""User tasks: a request that lasts goes on in a thread of its own while its client polls.
+"""User tasks: a request that lasts goes on while its client polls.
 
-    first request      ── starts a task, is answered when it is done, or after some seconds with 202 and its progress
-    the same request   ── of the same client, or any with the header User-Task-ID: is answered by the task, not again
+    first request     ── asks the desk for a job, is answered when it is done, or after some seconds with 202, progress
+    the same request  ── of the same client, or any with the header User-Task-ID: is answered by the task, not again
 
 Cruise Control tells clients apart by a cookie; here the same person at the same address who asks the very same again
-means the same task until he has its answer: so a poll by whatever client never starts anything twice. Tasks are kept in
-the memory of the member that was asked; a ticket that one made is in the store, and carries the task's id.
+means the same task until he has its answer: so a poll by whatever client never starts anything twice. How much one
+person, and all, may have under way is for the desk to say (guardian.planning.service.desk).
 """
 
 from __future__ import annotations
@@ -13,73 +13,39 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
-from guardian.errors import InvalidInput, Overloaded
-from guardian.model.identity import Identity
-from guardian.rest.cruise_control.endpoints import Endpoint
-from guardian.rest.cruise_control.parameters import Asked
+import structlog
 
-_THREADS = 4
-_MAX_ACTIVE = 25
+from guardian.errors import Conflict, GuardianError, InvalidInput
+from guardian.planning.model import Lane, UserTaskAnswer, UserTaskRecord, UserTaskState
+from guardian.rest.cruise_control.endpoints import Endpoint
+from guardian.rest.cruise_control.kept import answers_of, failure_of, request_hash, require_same
+from guardian.rest.cruise_control.parameters import Asked
+from guardian.rest.parts import Job, RestParts, person_of
+from guardian.security.model.identity import Identity
+
+_log = structlog.get_logger(__name__)
 _MAX_ENDED = 100
 _ENDED_MS = 24 * 3600 * 1000
-_RETRY_MS = 5000
+_PENDING = "Pending"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with: its JSON, its text; `ticket_id` of the ticket that it made, if any."""
+    """What a request is answered with: its JSON, its text; `ticket_id` of the first ticket that it made, if any."""
 
     document: dict[str, Any]
     text: str
     ticket_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing that a task does; `ended_ms` 0: it does it now."""
-
-    name: str
-    description: str
-    began_ms: int
-    ended_ms: int = 0
-
-
-class Progress:
-    """What a task has done, told by the task and read by whoever polls."""
-
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
-        self._lock = threading.Lock()
-        self._steps: list[Step] = []
-
-    def step(self, name: str, description: str) -> None:
-        """The step before it is over."""
-        now = self._now_ms()
-        with self._lock:
-            self._end(now)
-            self._steps.append(Step(name, description, now))
-
-    def end(self) -> None:
-        with self._lock:
-            self._end(self._now_ms())
-
-    def steps(self) -> tuple[Step, ...]:
-        with self._lock:
-            return tuple(self._steps)
-
-    def _end(self, now: int) -> None:
-        if self._steps and not self._steps[-1].ended_ms:
-            last = self._steps[-1]
-            self._steps[-1] = Step(last.name, last.description, last.began_ms, now)
-
-
 @dataclass(slots=True, eq=False)
 class UserTask:
-    """`url` is path and query as they were sent; `is_delivered` once somebody got the answer."""
+    """`url` is path and query as they were sent; `is_delivered` once somebody got the answer, `is_kept` once the group
+    was told of it."""
 
     id: str
     cluster: str
@@ -88,60 +54,87 @@ class UserTask:
     client: str
     user: Identity
     started_ms: int
-    progress: Progress
-    future: Future[Answer] = field(default_factory=Future)
+    job: Job
     is_delivered: bool = False
+    is_kept: bool = False
 
     @property
     def endpoint(self) -> Endpoint:
         return self.asked.endpoint
 
     @property
-    def ticket_id(self) -> str:
-        return self.future.result().ticket_id if self.is_done and not self.has_failed else ""
+    def future(self) -> Future[Answer]:
+        return self.job.future
 
     @property
     def is_done(self) -> bool:
         return self.future.done()
 
-    @property
-    def has_failed(self) -> bool:
-        return self.future.done() and (self.future.cancelled() or self.future.exception() is not None)
+    def step(self, name: str, description: str) -> None:
+        """Begin the next step. Raises GuardianError once nobody wants the task any more."""
+        self.job.step(name, description)
 
 
 Work = Callable[[UserTask], Answer]
 
 
 class UserTasks:
-    """Thread-safe."""
+    """Thread-safe. The planner's desk does the work; plans that are asked for are kept for the other members."""
 
-    def __init__(self, now_ms: Callable[[], int], max_active: int = _MAX_ACTIVE) -> None:
-        self._now_ms = now_ms
-        self._max_active = max_active
+    def __init__(self, parts: RestParts) -> None:
+        self._parts = parts
+        self._is_closing = False
         self._lock = threading.Lock()
         self._tasks: dict[str, UserTask] = {}
-        self._planning = ThreadPoolExecutor(_THREADS, thread_name_prefix="user-task-plan")
-        self._looking = ThreadPoolExecutor(_THREADS, thread_name_prefix="user-task-look")
 
     def find_or_start(
         self, cluster: str, asked: Asked, url: str, client: str, user: Identity, work: Work, task_id: str = ""
     ) -> UserTask:
-        """Raises InvalidInput where `task_id` is that of another request, Overloaded."""
+        """Wait for no work, but for the group, which is told of a new task.
+
+        Raises InvalidInput where `task_id` is that of another request, Overloaded.
+        """
         with self._lock:
             self._forget_old()
             known = self._known(cluster, asked, client, user, task_id)
             if known is not None:
                 return known
-            active = sum(not task.is_done for task in self._tasks.values())
-            if active >= self._max_active:
-                raise Overloaded(f"{active} requests are under way here: ask again when some are done", _RETRY_MS)
-            task = UserTask(
-                task_id or str(uuid.uuid4()), cluster, asked, url, client, user, self._now_ms(), Progress(self._now_ms)
+            task_id = task_id or str(uuid.uuid4())
+            job = self._parts.planner.desk.submit(
+                Lane.PEOPLE if asked.endpoint.makes_plans else Lane.LOOKUPS,
+                person_of(user, client),
+                f"{asked.endpoint.name} of cluster {cluster}",
+                lambda _: self._done(work, task_id),
             )
-            pool = self._planning if asked.endpoint.makes_plans else self._looking
-            task.future = pool.submit(self._run, work, task)
-            self._tasks[task.id] = task
-            return task
+            task = UserTask(task_id, cluster, asked, url, client, user, self._parts.now_ms(), job)
+            self._tasks[task_id] = task
+        if asked.endpoint.makes_plans:
+            self._keep(task, UserTaskState.ACTIVE)
+            job.future.add_done_callback(lambda _: self._keep_end(task))
+        return task
+
+    def elsewhere(
+        self, cluster: str, asked: Asked, client: str, user: Identity, task_id: str
+    ) -> tuple[UserTaskRecord, UserTaskAnswer | None] | None:
+        """Return the task that another member was asked for, or this one before it was restarted, and its answer.
+
+        None: there is none, or it was lost, so that it begins anew. Raises InvalidInput where it is another request's.
+        """
+        _require_uuid(task_id)
+        with self._lock:
+            if task_id in self._tasks:
+                return None
+        record = next((each for each in self._parts.tasks.tasks(cluster) if each.id == task_id), None)
+        if record is None:
+            return None
+        require_same(record, asked, person_of(user, client))
+        if record.state is UserTaskState.LOST:
+            return None
+        return record, self._parts.tasks.answer(cluster, task_id)
+
+    def close(self) -> None:
+        """Tell the group nothing more: what ends from now on is lost, as the next run of this member will say."""
+        self._is_closing = True
 
     def tasks(self, cluster: str) -> Sequence[UserTask]:
         """The newest first."""
@@ -149,16 +142,57 @@ class UserTasks:
             self._forget_old()
             return [task for task in reversed(self._tasks.values()) if task.cluster == cluster]
 
-    def close(self) -> None:
-        for pool in (self._planning, self._looking):
-            pool.shutdown(wait=False, cancel_futures=True)
+    def before(self, task: UserTask) -> tuple[int, int]:
+        """Return how much waits before it that the same person asked for, and how much others have waiting."""
+        return self._parts.planner.desk.before(task.job)
 
-    @staticmethod
-    def _run(work: Work, task: UserTask) -> Answer:
+    def _done(self, work: Work, task_id: str) -> Answer:
+        with self._lock:  # it is there as soon as `find_or_start` is done
+            task = self._tasks[task_id]
         try:
-            return work(task)
-        finally:
-            task.progress.end()
+            answer = work(task)
+        except GuardianError as error:
+            self._keep(task, UserTaskState.FAILED, (failure_of(error, task.endpoint),))
+            raise
+        tickets = (answer.ticket_id,) if answer.ticket_id else ()
+        self._keep(task, UserTaskState.COMPLETED, answers_of(answer.document, answer.text), tickets)
+        return answer
+
+    def _keep_end(self, task: UserTask) -> None:
+        """Keep the end of a task that never began, or failed over a mistake of Guardian's own."""
+        error = task.future.exception()
+        if error is not None and not task.is_kept:
+            self._keep(task, UserTaskState.FAILED, (failure_of(error, task.endpoint),))
+
+    def _keep(
+        self,
+        task: UserTask,
+        state: UserTaskState,
+        answers: tuple[UserTaskAnswer, ...] = (),
+        ticket_ids: tuple[str, ...] = (),
+    ) -> None:
+        """Tell the group; a task goes on without it: this member knows it anyway."""
+        if self._is_closing or not task.endpoint.makes_plans:
+            return
+        task.is_kept = task.is_kept or state is not UserTaskState.ACTIVE
+        record = UserTaskRecord(
+            task.id,
+            task.cluster,
+            task.endpoint.name,
+            task.url,
+            task.client,
+            person_of(task.user, task.client),
+            task.started_ms,
+            request_hash(task.asked),
+            state=state,
+            ticket_ids=ticket_ids,
+        )
+        try:
+            self._parts.tasks.put(record, answers)
+        except Conflict:
+            _log.debug("a task was over before it was known to have begun", task=task.id)
+        except GuardianError as error:
+            _log.warning("other members don't know of a task", task=task.id, reason=str(error))
 
     def _known(self, cluster: str, asked: Asked, client: str, user: Identity, task_id: str) -> UserTask | None:
         if task_id:
@@ -176,7 +210,7 @@ class UserTasks:
         return None
 
     def _forget_old(self) -> None:
-        now = self._now_ms()
+        now = self._parts.now_ms()
         ended = [task for task in self._tasks.values() if task.is_done]
         surplus = {task.id for task in ended[: max(0, len(ended) - _MAX_ENDED)]}
         for task in ended:
@@ -195,24 +229,45 @@ def _require_uuid(text: str) -> None:
         raise InvalidInput(f"User-Task-ID is {text[:60]!r}: use one that an answer had, or leave it out") from None
 
 
-def progress_document(task: UserTask, now_ms: int) -> dict[str, Any]:
-    """Of a task that is not done."""
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    name: str
+    description: str
+    ms: int
+    percent: float
+
+
+def _shown(task: UserTask, before: tuple[int, int], now_ms: int) -> list[_Shown]:
+    return [
+        _Shown(
+            step.name,
+            f"{step.description}, behind {before[0]} of the same person's and among {before[1]} of others"
+            if step.name == _PENDING and not step.ended_ms
+            else step.description,
+            (step.ended_ms or now_ms) - step.began_ms,
+            100.0 if step.ended_ms else 0.0,
+        )
+        for step in task.job.steps()
+    ]
+
+
+def progress_document(task: UserTask, before: tuple[int, int], now_ms: int) -> dict[str, Any]:
+    """Of a task that is not done; `before` is what waits before it."""
     steps = [
         {
             "step": step.name,
             "description": step.description,
-            "time-in-ms": (step.ended_ms or now_ms) - step.began_ms,
-            "completionPercentage": 100.0 if step.ended_ms else 0.0,
+            "time-in-ms": step.ms,
+            "completionPercentage": step.percent,
         }
-        for step in task.progress.steps()
+        for step in _shown(task, before, now_ms)
     ]
     return {"version": 1, "progress": [{"operation": task.endpoint.operation, "operationProgress": steps}]}
 
 
-def progress_text(task: UserTask, now_ms: int) -> str:
+def progress_text(task: UserTask, before: tuple[int, int], now_ms: int) -> str:
     lines = [
-        f"({100.0 if step.ended_ms else 0.0:.1f}%) {step.name}: {step.description}, "
-        f"{((step.ended_ms or now_ms) - step.began_ms) / 1000:.1f}s"
-        for step in task.progress.steps()
+        f"({step.percent:.1f}%) {step.name}: {step.description}, {step.ms / 1000:.1f}s"
+        for step in _shown(task, before, now_ms)
     ]
     return "\n".join([f"{task.endpoint.operation}:", *lines]) + "\n"

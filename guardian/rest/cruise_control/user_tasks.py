@@ -1,14 +1,15 @@
 """The answer of user_tasks: what was asked for lately, and what became of it. Pure.
 
 Tasks that made a ticket are there after the member that was asked has ended, and on all others: the ticket's
-idempotency key holds the task's id and its endpoint.
+idempotency key holds the task's id and its endpoint. What such a task was answered with is told anew from its tickets.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +24,8 @@ _TYPES = {"active": ACTIVE, "in_execution": EXECUTING, "completed": COMPLETED, "
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """`response` is what it was answered with, where that is known."""
+    """`response` is what it was answered with, or how far it is, where this member knows; `ticket_ids` are those that
+    it made, the oldest first."""
 
     id: str
     url: str
@@ -32,12 +34,15 @@ class TaskInfo:
     status: str
     endpoint: str
     response: str = ""
-    ticket_id: str = ""
+    ticket_ids: tuple[str, ...] = ()
 
 
-def key_of(task_id: str, endpoint: str) -> str:
-    """The idempotency key of the ticket that a task makes: the task makes one, however often it tries."""
-    return f"{_KEY}{task_id}:{endpoint}"
+def key_of(task_id: str, endpoint: str, part: str = "") -> str:
+    """The idempotency key of the ticket that a task makes: the task makes one, however often it tries.
+
+    `part` tells the tickets apart of a task that makes several.
+    """
+    return f"{_KEY}{task_id}:{endpoint}{':' if part else ''}{part}"
 
 
 def task_id_of(ticket: Ticket) -> str:
@@ -50,7 +55,7 @@ def task_id_of(ticket: Ticket) -> str:
 def endpoint_of(ticket: Ticket) -> str:
     """Empty: no user task made it."""
     key = ticket.idempotency_key
-    return key.removeprefix(_KEY).partition(":")[2] if key.startswith(_KEY) else ""
+    return key.removeprefix(_KEY).partition(":")[2].partition(":")[0] if key.startswith(_KEY) else ""
 
 
 def status_of(state: TicketState) -> str:
@@ -61,24 +66,33 @@ def status_of(state: TicketState) -> str:
     return EXECUTING if state.is_driven else ACTIVE
 
 
+def status_of_all(states: Collection[TicketState]) -> str:
+    """Return the status of a task that made several tickets: it has not failed before all of them are over."""
+    found = {status_of(state) for state in states}
+    return next(status for status in (EXECUTING, ACTIVE, FAILED, COMPLETED) if status in found)
+
+
 def infos(known: Iterable[TaskInfo], tickets: Iterable[Ticket], base: str) -> list[TaskInfo]:
     """Those of this member, and those that only tickets know of, the newest first. `base` is the API's path."""
     own = {info.id: info for info in known}
-    for ticket in tickets:
-        endpoint = endpoint_of(ticket)
-        if not endpoint:
-            continue
-        task_id, status = task_id_of(ticket), status_of(ticket.state)
+    made: dict[str, list[Ticket]] = defaultdict(list)
+    by_id = {ticket.id: ticket for ticket in tickets}
+    for ticket in by_id.values():
+        first = by_id.get(ticket.part.first, ticket) if ticket.part is not None else ticket  # it alone has the key
+        if endpoint_of(first):
+            made[task_id_of(first)].append(ticket)
+    for task_id, theirs in made.items():
+        theirs.sort(key=lambda ticket: (ticket.created_at_ms, ticket.id))
+        first, status = theirs[0], status_of_all([ticket.state for ticket in theirs])
+        ids = tuple(ticket.id for ticket in theirs)
         found = own.get(task_id)
         if found is None:
-            url = f"POST {base}/{endpoint}"
+            endpoint = endpoint_of(first)
             own[task_id] = TaskInfo(
-                task_id, url, ticket.author, ticket.created_at_ms, status, endpoint, ticket_id=ticket.id
+                task_id, f"POST {base}/{endpoint}", first.author, first.created_at_ms, status, endpoint, "", ids
             )
         elif found.status == COMPLETED:
-            own[task_id] = TaskInfo(
-                task_id, found.url, found.client, found.started_ms, status, endpoint, found.response, ticket.id
-            )
+            own[task_id] = replace(found, status=status, ticket_ids=ids)
     return sorted(own.values(), key=lambda info: (-info.started_ms, info.id))
 
 
@@ -104,6 +118,7 @@ def chosen(
 
 
 def tasks_document(found: Iterable[TaskInfo], *, with_responses: bool = False) -> dict[str, Any]:
+    """Return the answer; without responses it has Cruise Control's keys alone, as Strimzi's Topic Operator requires."""
     return {
         "userTasks": [
             {
@@ -112,8 +127,8 @@ def tasks_document(found: Iterable[TaskInfo], *, with_responses: bool = False) -
                 "ClientIdentity": info.client,
                 "StartMs": str(info.started_ms),
                 "Status": info.status,
-                **({"originalResponse": info.response} if with_responses and info.status != ACTIVE else {}),
-                **({"guardian": {"ticket": info.ticket_id}} if info.ticket_id else {}),
+                **({"originalResponse": info.response} if with_responses else {}),
+                **({"guardian": {"tickets": list(info.ticket_ids)}} if with_responses and info.ticket_ids else {}),
             }
             for info in found
         ],
@@ -126,8 +141,7 @@ def tasks_text(found: Sequence[TaskInfo], *, with_responses: bool = False) -> st
     lines = table(_TITLES, rows, (20, 20, 20, 10, 20))
     if with_responses:
         for info in found:
-            if info.status != ACTIVE:
-                lines += [f"Original response for task {info.id}:", info.response]
+            lines += [f"Original response for task {info.id}:", info.response]
     return "\n" + "\n".join(lines)
 
 

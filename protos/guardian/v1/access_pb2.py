@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/access.proto\x12\x0bguardian.v1\x1a google/protobuf/descriptor.proto\"\xa0\x03\n\x06\x41\x63\x63\x65ss\x12(\n\x05where\x18\x01 \x01(\x0e\x32\x19.guardian.v1.Access.Where\x12\'\n\x05roles\x18\x02 \x03(\x0e\x32\x18.guardian.v1.Access.Role\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x0b\n\x03who\x18\x04 \x01(\t\x12\x0e\n\x06\x62roker\x18\x05 \x01(\t\x12\x0f\n\x07logs_in\x18\x06 \x01(\x08\x12\x0e\n\x06is_cut\x18\x07 \x01(\x08\"\x98\x01\n\x05Where\x12\x15\n\x11WHERE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08\x41NYWHERE\x10\x02\x12\x0e\n\nEVERYWHERE\x10\x03\x12\x0b\n\x07\x43LUSTER\x10\x04\x12\x0c\n\x08\x43LUSTERS\x10\x05\x12\x12\n\x0eKAFKA_CLUSTERS\x10\x06\x12\n\n\x06TICKET\x10\x07\x12\x08\n\x04PLAN\x10\x08\x12\x0b\n\x07\x43HANGES\x10\t\"[\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\n\n\x06VIEWER\x10\x01\x12\x0c\n\x08OPERATOR\x10\x02\x12\x0c\n\x08\x41PPROVER\x10\x03\x12\t\n\x05\x41\x44MIN\x10\x04\x12\n\n\x06\x42ROKER\x10\x05:E\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\xb4\x87\x03 \x01(\x0b\x32\x13.guardian.v1.AccessB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/access.proto\x12\x0bguardian.v1\x1a google/protobuf/descriptor.proto\"\xac\x03\n\x06\x41\x63\x63\x65ss\x12(\n\x05where\x18\x01 \x01(\x0e\x32\x19.guardian.v1.Access.Where\x12\'\n\x05roles\x18\x02 \x03(\x0e\x32\x18.guardian.v1.Access.Role\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\x0b\n\x03who\x18\x04 \x01(\t\x12\x0e\n\x06\x62roker\x18\x05 \x01(\t\x12\x0f\n\x07logs_in\x18\x06 \x01(\x08\x12\x0e\n\x06is_cut\x18\x07 \x01(\x08\"\xa4\x01\n\x05Where\x12\x15\n\x11WHERE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08\x41NYWHERE\x10\x02\x12\x0e\n\nEVERYWHERE\x10\x03\x12\x0b\n\x07\x43LUSTER\x10\x04\x12\x0c\n\x08\x43LUSTERS\x10\x05\x12\x12\n\x0eKAFKA_CLUSTERS\x10\x06\x12\n\n\x06TICKET\x10\x07\x12\x08\n\x04PLAN\x10\x08\x12\x0b\n\x07\x43HANGES\x10\t\x12\n\n\x06PROVEN\x10\n\"[\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\n\n\x06VIEWER\x10\x01\x12\x0c\n\x08OPERATOR\x10\x02\x12\x0c\n\x08\x41PPROVER\x10\x03\x12\t\n\x05\x41\x44MIN\x10\x04\x12\n\n\x06\x42ROKER\x10\x05:E\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\xb4\x87\x03 \x01(\x0b\x32\x13.guardian.v1.AccessB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,9 +34,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
   _globals['_ACCESS']._serialized_start=83
-  _globals['_ACCESS']._serialized_end=499
+  _globals['_ACCESS']._serialized_end=511
   _globals['_ACCESS_WHERE']._serialized_start=254
-  _globals['_ACCESS_WHERE']._serialized_end=406
-  _globals['_ACCESS_ROLE']._serialized_start=408
-  _globals['_ACCESS_ROLE']._serialized_end=499
+  _globals['_ACCESS_WHERE']._serialized_end=418
+  _globals['_ACCESS_ROLE']._serialized_start=420
+  _globals['_ACCESS_ROLE']._serialized_end=511
 # @@protoc_insertion_point(module_scope)

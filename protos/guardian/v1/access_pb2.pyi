@@ -24,6 +24,7 @@ class Access(_message.Message):
         TICKET: _ClassVar[Access.Where]
         PLAN: _ClassVar[Access.Where]
         CHANGES: _ClassVar[Access.Where]
+        PROVEN: _ClassVar[Access.Where]
     WHERE_UNSPECIFIED: Access.Where
     OPEN: Access.Where
     ANYWHERE: Access.Where
@@ -34,6 +35,7 @@ class Access(_message.Message):
     TICKET: Access.Where
     PLAN: Access.Where
     CHANGES: Access.Where
+    PROVEN: Access.Where
     class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ROLE_UNSPECIFIED: _ClassVar[Access.Role]

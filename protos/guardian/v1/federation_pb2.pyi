@@ -25,6 +25,7 @@ class FederationTable(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TOPICS: _ClassVar[FederationTable]
     IDC_POLICIES: _ClassVar[FederationTable]
     EXCLUSIONS: _ClassVar[FederationTable]
+    DOCUMENTS: _ClassVar[FederationTable]
 ACTIVE: BrokerState
 DRAINING: BrokerState
 MAINTENANCE: BrokerState
@@ -34,6 +35,7 @@ TENANTS: FederationTable
 TOPICS: FederationTable
 IDC_POLICIES: FederationTable
 EXCLUSIONS: FederationTable
+DOCUMENTS: FederationTable
 
 class Cluster(_message.Message):
     __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers", "sampling_paused", "bootstrap_controllers")
@@ -164,21 +166,31 @@ class Exclusion(_message.Message):
     by_ticket: str
     def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., until_ms: _Optional[int] = ..., by_ticket: _Optional[str] = ...) -> None: ...
 
+class SharedDocument(_message.Message):
+    __slots__ = ("name", "json")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    json: str
+    def __init__(self, name: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...
+
 class FederationEntry(_message.Message):
-    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion", "revision")
+    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion", "document", "revision")
     MACHINE_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     IDC_POLICY_FIELD_NUMBER: _ClassVar[int]
     EXCLUSION_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     machine: Machine
     tenant: Tenant
     topic: Topic
     idc_policy: IdcPolicy
     exclusion: Exclusion
+    document: SharedDocument
     revision: int
-    def __init__(self, machine: _Optional[_Union[Machine, _Mapping]] = ..., tenant: _Optional[_Union[Tenant, _Mapping]] = ..., topic: _Optional[_Union[Topic, _Mapping]] = ..., idc_policy: _Optional[_Union[IdcPolicy, _Mapping]] = ..., exclusion: _Optional[_Union[Exclusion, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+    def __init__(self, machine: _Optional[_Union[Machine, _Mapping]] = ..., tenant: _Optional[_Union[Tenant, _Mapping]] = ..., topic: _Optional[_Union[Topic, _Mapping]] = ..., idc_policy: _Optional[_Union[IdcPolicy, _Mapping]] = ..., exclusion: _Optional[_Union[Exclusion, _Mapping]] = ..., document: _Optional[_Union[SharedDocument, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class TopicKey(_message.Message):
     __slots__ = ("cluster", "name")
@@ -197,18 +209,20 @@ class ExclusionKey(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ...) -> None: ...
 
 class FederationKey(_message.Message):
-    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion")
+    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion", "document")
     MACHINE_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     IDC_POLICY_FIELD_NUMBER: _ClassVar[int]
     EXCLUSION_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
     machine: str
     tenant: str
     topic: TopicKey
     idc_policy: str
     exclusion: ExclusionKey
-    def __init__(self, machine: _Optional[str] = ..., tenant: _Optional[str] = ..., topic: _Optional[_Union[TopicKey, _Mapping]] = ..., idc_policy: _Optional[str] = ..., exclusion: _Optional[_Union[ExclusionKey, _Mapping]] = ...) -> None: ...
+    document: str
+    def __init__(self, machine: _Optional[str] = ..., tenant: _Optional[str] = ..., topic: _Optional[_Union[TopicKey, _Mapping]] = ..., idc_policy: _Optional[str] = ..., exclusion: _Optional[_Union[ExclusionKey, _Mapping]] = ..., document: _Optional[str] = ...) -> None: ...
 
 class FederationChange(_message.Message):
     __slots__ = ("put", "drop", "expected_revision")
@@ -301,21 +315,39 @@ class ListAuditReply(_message.Message):
     def __init__(self, records: _Optional[_Iterable[_Union[AuditRecord, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ClusterSecurity(_message.Message):
-    __slots__ = ("protocol", "sasl_mechanism", "username", "password_secret", "ca_secret")
+    __slots__ = ("protocol", "sasl_mechanism", "username", "password_secret", "ca_secret", "certificate_secret", "key_secret", "tls_server_name", "token_secret", "token_endpoint", "token_scope", "token_ca_secret", "keytab_secret", "kerberos_service")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SASL_MECHANISM_FIELD_NUMBER: _ClassVar[int]
     USERNAME_FIELD_NUMBER: _ClassVar[int]
     PASSWORD_SECRET_FIELD_NUMBER: _ClassVar[int]
     CA_SECRET_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_SECRET_FIELD_NUMBER: _ClassVar[int]
+    KEY_SECRET_FIELD_NUMBER: _ClassVar[int]
+    TLS_SERVER_NAME_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_SECRET_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_SCOPE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_CA_SECRET_FIELD_NUMBER: _ClassVar[int]
+    KEYTAB_SECRET_FIELD_NUMBER: _ClassVar[int]
+    KERBEROS_SERVICE_FIELD_NUMBER: _ClassVar[int]
     protocol: str
     sasl_mechanism: str
     username: str
     password_secret: str
     ca_secret: str
-    def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_secret: _Optional[str] = ..., ca_secret: _Optional[str] = ...) -> None: ...
+    certificate_secret: str
+    key_secret: str
+    tls_server_name: str
+    token_secret: str
+    token_endpoint: str
+    token_scope: str
+    token_ca_secret: str
+    keytab_secret: str
+    kerberos_service: str
+    def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_secret: _Optional[str] = ..., ca_secret: _Optional[str] = ..., certificate_secret: _Optional[str] = ..., key_secret: _Optional[str] = ..., tls_server_name: _Optional[str] = ..., token_secret: _Optional[str] = ..., token_endpoint: _Optional[str] = ..., token_scope: _Optional[str] = ..., token_ca_secret: _Optional[str] = ..., keytab_secret: _Optional[str] = ..., kerberos_service: _Optional[str] = ...) -> None: ...
 
 class RegisterClusterRequest(_message.Message):
-    __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker", "expected")
+    __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker", "expected", "set_of_broker")
     class IdcOfRackEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -337,17 +369,26 @@ class RegisterClusterRequest(_message.Message):
         key: int
         value: BrokerState
         def __init__(self, key: _Optional[int] = ..., value: _Optional[_Union[BrokerState, str]] = ...) -> None: ...
+    class SetOfBrokerEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: str
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     IDC_OF_RACK_FIELD_NUMBER: _ClassVar[int]
     LABEL_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
     STATE_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    SET_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
     cluster: Cluster
     idc_of_rack: _containers.ScalarMap[str, str]
     label_of_broker: _containers.ScalarMap[int, str]
     state_of_broker: _containers.ScalarMap[int, BrokerState]
     expected: Cluster
-    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., label_of_broker: _Optional[_Mapping[int, str]] = ..., state_of_broker: _Optional[_Mapping[int, BrokerState]] = ..., expected: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
+    set_of_broker: _containers.ScalarMap[int, str]
+    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., label_of_broker: _Optional[_Mapping[int, str]] = ..., state_of_broker: _Optional[_Mapping[int, BrokerState]] = ..., expected: _Optional[_Union[Cluster, _Mapping]] = ..., set_of_broker: _Optional[_Mapping[int, str]] = ...) -> None: ...
 
 class RegisterClusterReply(_message.Message):
     __slots__ = ("cluster",)
@@ -400,14 +441,20 @@ class SetSamplingReply(_message.Message):
     def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
 
 class ListClustersRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListClustersReply(_message.Message):
-    __slots__ = ("clusters",)
+    __slots__ = ("clusters", "next_page_token")
     CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     clusters: _containers.RepeatedCompositeFieldContainer[Cluster]
-    def __init__(self, clusters: _Optional[_Iterable[_Union[Cluster, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, clusters: _Optional[_Iterable[_Union[Cluster, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class GetBrokerMetricsRequest(_message.Message):
     __slots__ = ("cluster", "broker")

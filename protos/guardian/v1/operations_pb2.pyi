@@ -56,7 +56,7 @@ STANDING_ELSEWHERE: BrokerStanding
 STANDING_RELEASED: BrokerStanding
 
 class Ask(_message.Message):
-    __slots__ = ("kind", "brokers", "controllers", "shutdown", "hook", "batch_limit", "accept_unavailable", "back_within_ms", "revision", "finalize", "metadata_version")
+    __slots__ = ("kind", "brokers", "controllers", "shutdown", "hook", "batch_limit", "accept_unavailable", "back_within_ms", "revision", "finalize", "metadata_version", "accepted_partitions", "accepted_brokers")
     KIND_FIELD_NUMBER: _ClassVar[int]
     BROKERS_FIELD_NUMBER: _ClassVar[int]
     CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,8 @@ class Ask(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     FINALIZE_FIELD_NUMBER: _ClassVar[int]
     METADATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_BROKERS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     brokers: _containers.RepeatedScalarFieldContainer[int]
     controllers: _containers.RepeatedScalarFieldContainer[int]
@@ -79,7 +81,9 @@ class Ask(_message.Message):
     revision: int
     finalize: bool
     metadata_version: int
-    def __init__(self, kind: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., controllers: _Optional[_Iterable[int]] = ..., shutdown: _Optional[bool] = ..., hook: _Optional[str] = ..., batch_limit: _Optional[int] = ..., accept_unavailable: _Optional[bool] = ..., back_within_ms: _Optional[int] = ..., revision: _Optional[int] = ..., finalize: _Optional[bool] = ..., metadata_version: _Optional[int] = ...) -> None: ...
+    accepted_partitions: _containers.RepeatedScalarFieldContainer[str]
+    accepted_brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., controllers: _Optional[_Iterable[int]] = ..., shutdown: _Optional[bool] = ..., hook: _Optional[str] = ..., batch_limit: _Optional[int] = ..., accept_unavailable: _Optional[bool] = ..., back_within_ms: _Optional[int] = ..., revision: _Optional[int] = ..., finalize: _Optional[bool] = ..., metadata_version: _Optional[int] = ..., accepted_partitions: _Optional[_Iterable[str]] = ..., accepted_brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class HookRun(_message.Message):
     __slots__ = ("action", "attempt", "asked_at_ms", "ended_at_ms", "is_ok", "output")
@@ -98,7 +102,7 @@ class HookRun(_message.Message):
     def __init__(self, action: _Optional[str] = ..., attempt: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., is_ok: _Optional[bool] = ..., output: _Optional[str] = ...) -> None: ...
 
 class BrokerWork(_message.Message):
-    __slots__ = ("node", "is_controller", "standing", "is_excluded", "state_before", "hook", "down_since_ms", "was_down", "detail")
+    __slots__ = ("node", "is_controller", "standing", "is_excluded", "state_before", "hook", "down_since_ms", "was_down", "detail", "was_out_of_sync")
     NODE_FIELD_NUMBER: _ClassVar[int]
     IS_CONTROLLER_FIELD_NUMBER: _ClassVar[int]
     STANDING_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +112,7 @@ class BrokerWork(_message.Message):
     DOWN_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     WAS_DOWN_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    WAS_OUT_OF_SYNC_FIELD_NUMBER: _ClassVar[int]
     node: int
     is_controller: bool
     standing: BrokerStanding
@@ -117,7 +122,8 @@ class BrokerWork(_message.Message):
     down_since_ms: int
     was_down: bool
     detail: str
-    def __init__(self, node: _Optional[int] = ..., is_controller: _Optional[bool] = ..., standing: _Optional[_Union[BrokerStanding, str]] = ..., is_excluded: _Optional[bool] = ..., state_before: _Optional[int] = ..., hook: _Optional[_Union[HookRun, _Mapping]] = ..., down_since_ms: _Optional[int] = ..., was_down: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
+    was_out_of_sync: bool
+    def __init__(self, node: _Optional[int] = ..., is_controller: _Optional[bool] = ..., standing: _Optional[_Union[BrokerStanding, str]] = ..., is_excluded: _Optional[bool] = ..., state_before: _Optional[int] = ..., hook: _Optional[_Union[HookRun, _Mapping]] = ..., down_since_ms: _Optional[int] = ..., was_down: _Optional[bool] = ..., detail: _Optional[str] = ..., was_out_of_sync: _Optional[bool] = ...) -> None: ...
 
 class Operation(_message.Message):
     __slots__ = ("phase", "since_ms", "brokers", "batch", "first_task", "plan_round", "retry_at_ms", "harm", "harm_since_ms", "well_since_ms", "ask_revision", "detail", "metadata_version_from", "metadata_version_to")

@@ -126,16 +126,22 @@ class HeldTopic(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., ranges: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ListCordonsRequest(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "page_size", "page_token")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     cluster: str
-    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+    page_size: int
+    page_token: str
+    def __init__(self, cluster: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListCordonsReply(_message.Message):
-    __slots__ = ("cordons",)
+    __slots__ = ("cordons", "next_page_token")
     CORDONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     cordons: _containers.RepeatedCompositeFieldContainer[Cordon]
-    def __init__(self, cordons: _Optional[_Iterable[_Union[Cordon, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, cordons: _Optional[_Iterable[_Union[Cordon, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class PutCordons(_message.Message):
     __slots__ = ("cluster", "cordons", "dropped")

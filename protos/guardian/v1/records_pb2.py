@@ -31,9 +31,10 @@ from protos.guardian.v1 import identity_pb2 as protos_dot_guardian_dot_v1_dot_id
 from protos.guardian.v1 import placement_pb2 as protos_dot_guardian_dot_v1_dot_placement__pb2
 from protos.guardian.v1 import tickets_pb2 as protos_dot_guardian_dot_v1_dot_tickets__pb2
 from protos.guardian.v1 import tiering_pb2 as protos_dot_guardian_dot_v1_dot_tiering__pb2
+from protos.guardian.v1 import user_tasks_pb2 as protos_dot_guardian_dot_v1_dot_user__tasks__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/records.proto\x12\x0bguardian.v1\x1a#protos/guardian/v1/collection.proto\x1a#protos/guardian/v1/federation.proto\x1a#protos/guardian/v1/protection.proto\x1a#protos/guardian/v1/operations.proto\x1a\x1fprotos/guardian/v1/events.proto\x1a!protos/guardian/v1/identity.proto\x1a\"protos/guardian/v1/placement.proto\x1a protos/guardian/v1/tickets.proto\x1a protos/guardian/v1/tiering.proto\"\xb7\x0c\n\x07\x43ommand\x12\x16\n\x0eproposed_at_ms\x18\x01 \x01(\x03\x12(\n\x07session\x18\x14 \x01(\x0b\x32\x17.guardian.v1.SessionUse\x12\r\n\x05\x61\x63tor\x18\x15 \x01(\t\x12!\n\x05\x61gent\x18  \x01(\x0e\x32\x12.guardian.v1.Agent\x12!\n\x05proof\x18! \x01(\x0e\x32\x12.guardian.v1.Proof\x12.\n\x0bput_cluster\x18\x03 \x01(\x0b\x32\x17.guardian.v1.PutClusterH\x00\x12\x30\n\x0c\x64rop_cluster\x18\x04 \x01(\x0b\x32\x18.guardian.v1.DropClusterH\x00\x12\x33\n\x0eput_plan_chunk\x18\x05 \x01(\x0b\x32\x19.guardian.v1.PutPlanChunkH\x00\x12,\n\nadd_ticket\x18\x06 \x01(\x0b\x32\x16.guardian.v1.AddTicketH\x00\x12\x34\n\x0e\x61\x64vance_ticket\x18\x07 \x01(\x0b\x32\x1a.guardian.v1.AdvanceTicketH\x00\x12\x30\n\x0copen_session\x18\t \x01(\x0b\x32\x18.guardian.v1.OpenSessionH\x00\x12\x36\n\x0f\x65xpire_sessions\x18\n \x01(\x0b\x32\x1b.guardian.v1.ExpireSessionsH\x00\x12\x38\n\x10\x63laim_partitions\x18\x0b \x01(\x0b\x32\x1c.guardian.v1.ClaimPartitionsH\x00\x12\x37\n\x0c\x61llocate_ids\x18\x0c \x01(\x0b\x32\x1f.guardian.v1.AllocateIdsRequestH\x00\x12\x41\n\x11\x63hange_federation\x18\r \x01(\x0b\x32$.guardian.v1.ChangeFederationRequestH\x00\x12=\n\x13trim_segment_events\x18\x0e \x01(\x0b\x32\x1e.guardian.v1.TrimSegmentEventsH\x00\x12\x41\n\x11\x64\x65lete_partitions\x18\x0f \x01(\x0b\x32$.guardian.v1.DeletePartitionsRequestH\x00\x12\x38\n\x10sweep_partitions\x18\x10 \x01(\x0b\x32\x1c.guardian.v1.SweepPartitionsH\x00\x12,\n\ntrim_audit\x18\x11 \x01(\x0b\x32\x16.guardian.v1.TrimAuditH\x00\x12\x41\n\x11register_reporter\x18\x12 \x01(\x0b\x32$.guardian.v1.RegisterReporterRequestH\x00\x12\x36\n\x0fjoin_collection\x18\x16 \x01(\x0b\x32\x1b.guardian.v1.JoinCollectionH\x00\x12\x34\n\x0e\x61\x63k_collection\x18\x17 \x01(\x0b\x32\x1a.guardian.v1.AckCollectionH\x00\x12\x34\n\x0eput_collection\x18\x18 \x01(\x0b\x32\x1a.guardian.v1.PutCollectionH\x00\x12\x34\n\x0eput_protection\x18\x1a \x01(\x0b\x32\x1a.guardian.v1.PutProtectionH\x00\x12\x30\n\x0c\x61mend_ticket\x18\x1b \x01(\x0b\x32\x18.guardian.v1.AmendTicketH\x00\x12,\n\nput_events\x18\x19 \x01(\x0b\x32\x16.guardian.v1.PutEventsH\x00\x12.\n\x0bput_cordons\x18\x1d \x01(\x0b\x32\x17.guardian.v1.PutCordonsH\x00\x12\x36\n\x0frecord_refusals\x18\x1f \x01(\x0b\x32\x1b.guardian.v1.RecordRefusalsH\x00\x12.\n\x0braise_level\x18\x1e \x01(\x0b\x32\x17.guardian.v1.RaiseLevelH\x00\x12\x32\n\radvance_clock\x18\" \x01(\x0b\x32\x19.guardian.v1.AdvanceClockH\x00\x12\x30\n\x0ctrim_tickets\x18# \x01(\x0b\x32\x18.guardian.v1.TrimTicketsH\x00\x42\t\n\x07\x63ommandJ\x04\x08\x02\x10\x03J\x04\x08\x08\x10\t\"\x99\x03\n\x0c\x43ommandReply\x12*\n\nerror_kind\x18\x01 \x01(\x0e\x32\x16.guardian.v1.ErrorKind\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12#\n\x06ticket\x18\x03 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12=\n\x0esegment_events\x18\x04 \x01(\x0b\x32%.guardian.v1.AppendSegmentEventsReply\x12\x12\n\nsession_id\x18\x05 \x01(\x04\x12\x31\n\x06\x63laims\x18\x06 \x01(\x0b\x32!.guardian.v1.ClaimPartitionsReply\x12*\n\x03ids\x18\x07 \x01(\x0b\x32\x1d.guardian.v1.AllocateIdsReply\x12\x36\n\nfederation\x18\x08 \x01(\x0b\x32\".guardian.v1.ChangeFederationReply\x12\x30\n\nprotection\x18\x0b \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\r\n\x05swept\x18\t \x01(\x04\"\x1b\n\nRaiseLevel\x12\r\n\x05level\x18\x01 \x01(\r\"N\n\x0bOpenSession\x12\x0e\n\x06window\x18\x01 \x01(\r\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\x04\x12\x0c\n\x04user\x18\x04 \x01(\x0c\"a\n\nSessionUse\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x16\n\x0e\x61nswered_below\x18\x03 \x01(\x04\x12\x0c\n\x04user\x18\x04 \x01(\x0c\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\x0c\"7\n\x0e\x45xpireSessions\x12\x0f\n\x07idle_ms\x18\x01 \x01(\x03\x12\x14\n\x0cmax_sessions\x18\x02 \x01(\r\"^\n\x0f\x43laimPartitions\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.guardian.v1.ClaimPartitionsRequest\x12\x15\n\rleader_epochs\x18\x02 \x03(\x03\"]\n\x11TrimSegmentEvents\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x16\n\x0e\x62\x65low_event_id\x18\x02 \x01(\x04\"#\n\x0fSweepPartitions\x12\x10\n\x08max_keys\x18\x01 \x01(\r\"!\n\x0c\x41\x64vanceClock\x12\x11\n\tclocks_ms\x18\x01 \x03(\x03\"1\n\tTrimAudit\x12\x0f\n\x07keep_ms\x18\x01 \x01(\x03\x12\x13\n\x0bmax_records\x18\x02 \x01(\r\"G\n\x0bTrimTickets\x12\x0f\n\x07keep_ms\x18\x01 \x01(\x03\x12\x12\n\nticket_ids\x18\x02 \x03(\t\x12\x13\n\x0bplan_hashes\x18\x03 \x03(\t\"\x9e\x01\n\x0bTicketIndex\x12\x10\n\x08open_ids\x18\x01 \x03(\t\x12\x46\n\x10tickets_by_state\x18\x02 \x03(\x0b\x32,.guardian.v1.TicketIndex.TicketsByStateEntry\x1a\x35\n\x13TicketsByStateEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"8\n\x0eRecordRefusals\x12&\n\x08refusals\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Refusal\"`\n\x07Refusal\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0c\n\x04what\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\r\n\x05times\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\"5\n\x0eJoinCollection\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\"H\n\rAckCollection\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x04\"F\n\rPutCollection\x12\x35\n\nassignment\x18\x01 \x01(\x0b\x32!.guardian.v1.CollectionAssignment\"i\n\rPutProtection\x12\x30\n\nprotection\x18\x01 \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\x19\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x12\x0b\n\x03\x64id\x18\x03 \x01(\t\"m\n\nPutCluster\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\x12+\n\x08\x65xpected\x18\x02 \x01(\x0b\x32\x14.guardian.v1.ClusterH\x00\x88\x01\x01\x42\x0b\n\t_expected\"\x1b\n\x0b\x44ropCluster\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x0cPutPlanChunk\x12\x11\n\tplan_hash\x18\x01 \x01(\t\x12\r\n\x05\x63hunk\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"0\n\tAddTicket\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\"\x95\x02\n\rAdvanceTicket\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\x30\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.TicketTransition\x12)\n\texecution\x18\x04 \x01(\x0b\x32\x16.guardian.v1.Execution\x12#\n\x1b\x65xpected_execution_revision\x18\x05 \x01(\x04\x12\"\n\x15\x65xpected_ask_revision\x18\x06 \x01(\x04H\x00\x88\x01\x01\x42\x18\n\x16_expected_ask_revision\"\xdc\x02\n\x0b\x41mendTicket\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\x1d\n\x15\x65xpected_ask_revision\x18\x02 \x01(\x04\x12\x1d\n\x03\x61sk\x18\x03 \x01(\x0b\x32\x10.guardian.v1.Ask\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\r\n\x05\x61t_ms\x18\x06 \x01(\x03\x12\x15\n\x08throttle\x18\x07 \x01(\x04H\x00\x88\x01\x01\x12\x19\n\x0cmax_throttle\x18\x08 \x01(\x04H\x01\x88\x01\x01\x12\x35\n\x0e\x65xpected_state\x18\t \x01(\x0e\x32\x18.guardian.v1.TicketStateH\x02\x88\x01\x01\x12\x1e\n\x11\x61pproved_throttle\x18\n \x01(\x04H\x03\x88\x01\x01\x42\x0b\n\t_throttleB\x0f\n\r_max_throttleB\x11\n\x0f_expected_stateB\x14\n\x12_approved_throttle*p\n\tErrorKind\x12\x1a\n\x16\x45RROR_KIND_UNSPECIFIED\x10\x00\x12\x0b\n\x07INVALID\x10\x01\x12\r\n\tNOT_FOUND\x10\x02\x12\x0c\n\x08\x43ONFLICT\x10\x03\x12\x13\n\x0fSESSION_EXPIRED\x10\x04\x12\x08\n\x04\x42USY\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/records.proto\x12\x0bguardian.v1\x1a#protos/guardian/v1/collection.proto\x1a#protos/guardian/v1/federation.proto\x1a#protos/guardian/v1/protection.proto\x1a#protos/guardian/v1/operations.proto\x1a\x1fprotos/guardian/v1/events.proto\x1a!protos/guardian/v1/identity.proto\x1a\"protos/guardian/v1/placement.proto\x1a protos/guardian/v1/tickets.proto\x1a protos/guardian/v1/tiering.proto\x1a#protos/guardian/v1/user_tasks.proto\"\xa9\r\n\x07\x43ommand\x12\x16\n\x0eproposed_at_ms\x18\x01 \x01(\x03\x12(\n\x07session\x18\x14 \x01(\x0b\x32\x17.guardian.v1.SessionUse\x12\r\n\x05\x61\x63tor\x18\x15 \x01(\t\x12!\n\x05\x61gent\x18  \x01(\x0e\x32\x12.guardian.v1.Agent\x12!\n\x05proof\x18! \x01(\x0e\x32\x12.guardian.v1.Proof\x12.\n\x0bput_cluster\x18\x03 \x01(\x0b\x32\x17.guardian.v1.PutClusterH\x00\x12\x30\n\x0c\x64rop_cluster\x18\x04 \x01(\x0b\x32\x18.guardian.v1.DropClusterH\x00\x12\x33\n\x0eput_plan_chunk\x18\x05 \x01(\x0b\x32\x19.guardian.v1.PutPlanChunkH\x00\x12,\n\nadd_ticket\x18\x06 \x01(\x0b\x32\x16.guardian.v1.AddTicketH\x00\x12\x34\n\x0e\x61\x64vance_ticket\x18\x07 \x01(\x0b\x32\x1a.guardian.v1.AdvanceTicketH\x00\x12\x30\n\x0copen_session\x18\t \x01(\x0b\x32\x18.guardian.v1.OpenSessionH\x00\x12\x36\n\x0f\x65xpire_sessions\x18\n \x01(\x0b\x32\x1b.guardian.v1.ExpireSessionsH\x00\x12\x38\n\x10\x63laim_partitions\x18\x0b \x01(\x0b\x32\x1c.guardian.v1.ClaimPartitionsH\x00\x12\x37\n\x0c\x61llocate_ids\x18\x0c \x01(\x0b\x32\x1f.guardian.v1.AllocateIdsRequestH\x00\x12\x41\n\x11\x63hange_federation\x18\r \x01(\x0b\x32$.guardian.v1.ChangeFederationRequestH\x00\x12=\n\x13trim_segment_events\x18\x0e \x01(\x0b\x32\x1e.guardian.v1.TrimSegmentEventsH\x00\x12\x41\n\x11\x64\x65lete_partitions\x18\x0f \x01(\x0b\x32$.guardian.v1.DeletePartitionsRequestH\x00\x12\x38\n\x10sweep_partitions\x18\x10 \x01(\x0b\x32\x1c.guardian.v1.SweepPartitionsH\x00\x12,\n\ntrim_audit\x18\x11 \x01(\x0b\x32\x16.guardian.v1.TrimAuditH\x00\x12\x41\n\x11register_reporter\x18\x12 \x01(\x0b\x32$.guardian.v1.RegisterReporterRequestH\x00\x12\x36\n\x0fjoin_collection\x18\x16 \x01(\x0b\x32\x1b.guardian.v1.JoinCollectionH\x00\x12\x34\n\x0e\x61\x63k_collection\x18\x17 \x01(\x0b\x32\x1a.guardian.v1.AckCollectionH\x00\x12\x34\n\x0eput_collection\x18\x18 \x01(\x0b\x32\x1a.guardian.v1.PutCollectionH\x00\x12\x34\n\x0eput_protection\x18\x1a \x01(\x0b\x32\x1a.guardian.v1.PutProtectionH\x00\x12\x30\n\x0c\x61mend_ticket\x18\x1b \x01(\x0b\x32\x18.guardian.v1.AmendTicketH\x00\x12,\n\nput_events\x18\x19 \x01(\x0b\x32\x16.guardian.v1.PutEventsH\x00\x12.\n\x0bput_cordons\x18\x1d \x01(\x0b\x32\x17.guardian.v1.PutCordonsH\x00\x12\x36\n\x0frecord_refusals\x18\x1f \x01(\x0b\x32\x1b.guardian.v1.RecordRefusalsH\x00\x12.\n\x0braise_level\x18\x1e \x01(\x0b\x32\x17.guardian.v1.RaiseLevelH\x00\x12\x32\n\radvance_clock\x18\" \x01(\x0b\x32\x19.guardian.v1.AdvanceClockH\x00\x12\x30\n\x0ctrim_tickets\x18# \x01(\x0b\x32\x18.guardian.v1.TrimTicketsH\x00\x12\x31\n\rput_user_task\x18$ \x01(\x0b\x32\x18.guardian.v1.PutUserTaskH\x00\x12=\n\x13\x65nd_console_session\x18( \x01(\x0b\x32\x1e.guardian.v1.EndConsoleSessionH\x00\x42\t\n\x07\x63ommandJ\x04\x08\x02\x10\x03J\x04\x08\x08\x10\t\"\x99\x03\n\x0c\x43ommandReply\x12*\n\nerror_kind\x18\x01 \x01(\x0e\x32\x16.guardian.v1.ErrorKind\x12\r\n\x05\x65rror\x18\x02 \x01(\t\x12#\n\x06ticket\x18\x03 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12=\n\x0esegment_events\x18\x04 \x01(\x0b\x32%.guardian.v1.AppendSegmentEventsReply\x12\x12\n\nsession_id\x18\x05 \x01(\x04\x12\x31\n\x06\x63laims\x18\x06 \x01(\x0b\x32!.guardian.v1.ClaimPartitionsReply\x12*\n\x03ids\x18\x07 \x01(\x0b\x32\x1d.guardian.v1.AllocateIdsReply\x12\x36\n\nfederation\x18\x08 \x01(\x0b\x32\".guardian.v1.ChangeFederationReply\x12\x30\n\nprotection\x18\x0b \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\r\n\x05swept\x18\t \x01(\x04\"\x1b\n\nRaiseLevel\x12\r\n\x05level\x18\x01 \x01(\r\"N\n\x0bOpenSession\x12\x0e\n\x06window\x18\x01 \x01(\r\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\x04\x12\x0c\n\x04user\x18\x04 \x01(\x0c\"a\n\nSessionUse\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x16\n\x0e\x61nswered_below\x18\x03 \x01(\x04\x12\x0c\n\x04user\x18\x04 \x01(\x0c\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\x0c\"7\n\x0e\x45xpireSessions\x12\x0f\n\x07idle_ms\x18\x01 \x01(\x03\x12\x14\n\x0cmax_sessions\x18\x02 \x01(\r\"^\n\x0f\x43laimPartitions\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.guardian.v1.ClaimPartitionsRequest\x12\x15\n\rleader_epochs\x18\x02 \x03(\x03\"]\n\x11TrimSegmentEvents\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x16\n\x0e\x62\x65low_event_id\x18\x02 \x01(\x04\"#\n\x0fSweepPartitions\x12\x10\n\x08max_keys\x18\x01 \x01(\r\"!\n\x0c\x41\x64vanceClock\x12\x11\n\tclocks_ms\x18\x01 \x03(\x03\"1\n\tTrimAudit\x12\x0f\n\x07keep_ms\x18\x01 \x01(\x03\x12\x13\n\x0bmax_records\x18\x02 \x01(\r\"G\n\x0bTrimTickets\x12\x0f\n\x07keep_ms\x18\x01 \x01(\x03\x12\x12\n\nticket_ids\x18\x02 \x03(\t\x12\x13\n\x0bplan_hashes\x18\x03 \x03(\t\"\xb3\x01\n\x0bTicketIndex\x12%\n\x04open\x18\x01 \x03(\x0b\x32\x17.guardian.v1.OpenTicket\x12\x46\n\x10tickets_by_state\x18\x02 \x03(\x0b\x32,.guardian.v1.TicketIndex.TicketsByStateEntry\x1a\x35\n\x13TicketsByStateEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"X\n\nOpenTicket\x12\n\n\x02id\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\"8\n\x0eRecordRefusals\x12&\n\x08refusals\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Refusal\"`\n\x07Refusal\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0c\n\x04what\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\r\n\x05times\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\"5\n\x0eJoinCollection\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\"H\n\rAckCollection\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x04\"F\n\rPutCollection\x12\x35\n\nassignment\x18\x01 \x01(\x0b\x32!.guardian.v1.CollectionAssignment\"i\n\rPutProtection\x12\x30\n\nprotection\x18\x01 \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\x19\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x12\x0b\n\x03\x64id\x18\x03 \x01(\t\"m\n\nPutCluster\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\x12+\n\x08\x65xpected\x18\x02 \x01(\x0b\x32\x14.guardian.v1.ClusterH\x00\x88\x01\x01\x42\x0b\n\t_expected\"\x1b\n\x0b\x44ropCluster\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x0cPutPlanChunk\x12\x11\n\tplan_hash\x18\x01 \x01(\t\x12\r\n\x05\x63hunk\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"X\n\tAddTicket\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12&\n\tfollowing\x18\x02 \x03(\x0b\x32\x13.guardian.v1.Ticket\"\xf3\x02\n\rAdvanceTicket\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\x30\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.TicketTransition\x12)\n\texecution\x18\x04 \x01(\x0b\x32\x16.guardian.v1.Execution\x12#\n\x1b\x65xpected_execution_revision\x18\x05 \x01(\x04\x12\"\n\x15\x65xpected_ask_revision\x18\x06 \x01(\x04H\x00\x88\x01\x01\x12\x18\n\x10packed_execution\x18\x07 \x01(\x0c\x12%\n\x18\x65xpected_policy_revision\x18\x08 \x01(\x04H\x01\x88\x01\x01\x42\x18\n\x16_expected_ask_revisionB\x1b\n\x19_expected_policy_revision\":\n\x11\x45ndConsoleSession\x12\x13\n\x0b\x63ookie_hash\x18\x01 \x01(\x0c\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\"\xdc\x02\n\x0b\x41mendTicket\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\x1d\n\x15\x65xpected_ask_revision\x18\x02 \x01(\x04\x12\x1d\n\x03\x61sk\x18\x03 \x01(\x0b\x32\x10.guardian.v1.Ask\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\r\n\x05\x61t_ms\x18\x06 \x01(\x03\x12\x15\n\x08throttle\x18\x07 \x01(\x04H\x00\x88\x01\x01\x12\x19\n\x0cmax_throttle\x18\x08 \x01(\x04H\x01\x88\x01\x01\x12\x35\n\x0e\x65xpected_state\x18\t \x01(\x0e\x32\x18.guardian.v1.TicketStateH\x02\x88\x01\x01\x12\x1e\n\x11\x61pproved_throttle\x18\n \x01(\x04H\x03\x88\x01\x01\x42\x0b\n\t_throttleB\x0f\n\r_max_throttleB\x11\n\x0f_expected_stateB\x14\n\x12_approved_throttle*p\n\tErrorKind\x12\x1a\n\x16\x45RROR_KIND_UNSPECIFIED\x10\x00\x12\x0b\n\x07INVALID\x10\x01\x12\r\n\tNOT_FOUND\x10\x02\x12\x0c\n\x08\x43ONFLICT\x10\x03\x12\x13\n\x0fSESSION_EXPIRED\x10\x04\x12\x08\n\x04\x42USY\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,58 +43,62 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._loaded_options = None
   _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._serialized_options = b'8\001'
-  _globals['_ERRORKIND']._serialized_start=4553
-  _globals['_ERRORKIND']._serialized_end=4665
-  _globals['_COMMAND']._serialized_start=370
-  _globals['_COMMAND']._serialized_end=1961
-  _globals['_COMMANDREPLY']._serialized_start=1964
-  _globals['_COMMANDREPLY']._serialized_end=2373
-  _globals['_RAISELEVEL']._serialized_start=2375
-  _globals['_RAISELEVEL']._serialized_end=2402
-  _globals['_OPENSESSION']._serialized_start=2404
-  _globals['_OPENSESSION']._serialized_end=2482
-  _globals['_SESSIONUSE']._serialized_start=2484
-  _globals['_SESSIONUSE']._serialized_end=2581
-  _globals['_EXPIRESESSIONS']._serialized_start=2583
-  _globals['_EXPIRESESSIONS']._serialized_end=2638
-  _globals['_CLAIMPARTITIONS']._serialized_start=2640
-  _globals['_CLAIMPARTITIONS']._serialized_end=2734
-  _globals['_TRIMSEGMENTEVENTS']._serialized_start=2736
-  _globals['_TRIMSEGMENTEVENTS']._serialized_end=2829
-  _globals['_SWEEPPARTITIONS']._serialized_start=2831
-  _globals['_SWEEPPARTITIONS']._serialized_end=2866
-  _globals['_ADVANCECLOCK']._serialized_start=2868
-  _globals['_ADVANCECLOCK']._serialized_end=2901
-  _globals['_TRIMAUDIT']._serialized_start=2903
-  _globals['_TRIMAUDIT']._serialized_end=2952
-  _globals['_TRIMTICKETS']._serialized_start=2954
-  _globals['_TRIMTICKETS']._serialized_end=3025
-  _globals['_TICKETINDEX']._serialized_start=3028
-  _globals['_TICKETINDEX']._serialized_end=3186
-  _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._serialized_start=3133
-  _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._serialized_end=3186
-  _globals['_RECORDREFUSALS']._serialized_start=3188
-  _globals['_RECORDREFUSALS']._serialized_end=3244
-  _globals['_REFUSAL']._serialized_start=3246
-  _globals['_REFUSAL']._serialized_end=3342
-  _globals['_JOINCOLLECTION']._serialized_start=3344
-  _globals['_JOINCOLLECTION']._serialized_end=3397
-  _globals['_ACKCOLLECTION']._serialized_start=3399
-  _globals['_ACKCOLLECTION']._serialized_end=3471
-  _globals['_PUTCOLLECTION']._serialized_start=3473
-  _globals['_PUTCOLLECTION']._serialized_end=3543
-  _globals['_PUTPROTECTION']._serialized_start=3545
-  _globals['_PUTPROTECTION']._serialized_end=3650
-  _globals['_PUTCLUSTER']._serialized_start=3652
-  _globals['_PUTCLUSTER']._serialized_end=3761
-  _globals['_DROPCLUSTER']._serialized_start=3763
-  _globals['_DROPCLUSTER']._serialized_end=3790
-  _globals['_PUTPLANCHUNK']._serialized_start=3792
-  _globals['_PUTPLANCHUNK']._serialized_end=3870
-  _globals['_ADDTICKET']._serialized_start=3872
-  _globals['_ADDTICKET']._serialized_end=3920
-  _globals['_ADVANCETICKET']._serialized_start=3923
-  _globals['_ADVANCETICKET']._serialized_end=4200
-  _globals['_AMENDTICKET']._serialized_start=4203
-  _globals['_AMENDTICKET']._serialized_end=4551
+  _globals['_ERRORKIND']._serialized_start=5009
+  _globals['_ERRORKIND']._serialized_end=5121
+  _globals['_COMMAND']._serialized_start=407
+  _globals['_COMMAND']._serialized_end=2112
+  _globals['_COMMANDREPLY']._serialized_start=2115
+  _globals['_COMMANDREPLY']._serialized_end=2524
+  _globals['_RAISELEVEL']._serialized_start=2526
+  _globals['_RAISELEVEL']._serialized_end=2553
+  _globals['_OPENSESSION']._serialized_start=2555
+  _globals['_OPENSESSION']._serialized_end=2633
+  _globals['_SESSIONUSE']._serialized_start=2635
+  _globals['_SESSIONUSE']._serialized_end=2732
+  _globals['_EXPIRESESSIONS']._serialized_start=2734
+  _globals['_EXPIRESESSIONS']._serialized_end=2789
+  _globals['_CLAIMPARTITIONS']._serialized_start=2791
+  _globals['_CLAIMPARTITIONS']._serialized_end=2885
+  _globals['_TRIMSEGMENTEVENTS']._serialized_start=2887
+  _globals['_TRIMSEGMENTEVENTS']._serialized_end=2980
+  _globals['_SWEEPPARTITIONS']._serialized_start=2982
+  _globals['_SWEEPPARTITIONS']._serialized_end=3017
+  _globals['_ADVANCECLOCK']._serialized_start=3019
+  _globals['_ADVANCECLOCK']._serialized_end=3052
+  _globals['_TRIMAUDIT']._serialized_start=3054
+  _globals['_TRIMAUDIT']._serialized_end=3103
+  _globals['_TRIMTICKETS']._serialized_start=3105
+  _globals['_TRIMTICKETS']._serialized_end=3176
+  _globals['_TICKETINDEX']._serialized_start=3179
+  _globals['_TICKETINDEX']._serialized_end=3358
+  _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._serialized_start=3305
+  _globals['_TICKETINDEX_TICKETSBYSTATEENTRY']._serialized_end=3358
+  _globals['_OPENTICKET']._serialized_start=3360
+  _globals['_OPENTICKET']._serialized_end=3448
+  _globals['_RECORDREFUSALS']._serialized_start=3450
+  _globals['_RECORDREFUSALS']._serialized_end=3506
+  _globals['_REFUSAL']._serialized_start=3508
+  _globals['_REFUSAL']._serialized_end=3604
+  _globals['_JOINCOLLECTION']._serialized_start=3606
+  _globals['_JOINCOLLECTION']._serialized_end=3659
+  _globals['_ACKCOLLECTION']._serialized_start=3661
+  _globals['_ACKCOLLECTION']._serialized_end=3733
+  _globals['_PUTCOLLECTION']._serialized_start=3735
+  _globals['_PUTCOLLECTION']._serialized_end=3805
+  _globals['_PUTPROTECTION']._serialized_start=3807
+  _globals['_PUTPROTECTION']._serialized_end=3912
+  _globals['_PUTCLUSTER']._serialized_start=3914
+  _globals['_PUTCLUSTER']._serialized_end=4023
+  _globals['_DROPCLUSTER']._serialized_start=4025
+  _globals['_DROPCLUSTER']._serialized_end=4052
+  _globals['_PUTPLANCHUNK']._serialized_start=4054
+  _globals['_PUTPLANCHUNK']._serialized_end=4132
+  _globals['_ADDTICKET']._serialized_start=4134
+  _globals['_ADDTICKET']._serialized_end=4222
+  _globals['_ADVANCETICKET']._serialized_start=4225
+  _globals['_ADVANCETICKET']._serialized_end=4596
+  _globals['_ENDCONSOLESESSION']._serialized_start=4598
+  _globals['_ENDCONSOLESESSION']._serialized_end=4656
+  _globals['_AMENDTICKET']._serialized_start=4659
+  _globals['_AMENDTICKET']._serialized_end=5007
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from protos.guardian.v1 import placement_pb2 as _placement_pb2
 from protos.guardian.v1 import tickets_pb2 as _tickets_pb2
 from protos.guardian.v1 import tiering_pb2 as _tiering_pb2
+from protos.guardian.v1 import user_tasks_pb2 as _user_tasks_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -32,7 +33,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock", "trim_tickets")
+    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock", "trim_tickets", "put_user_task", "end_console_session")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +65,8 @@ class Command(_message.Message):
     RAISE_LEVEL_FIELD_NUMBER: _ClassVar[int]
     ADVANCE_CLOCK_FIELD_NUMBER: _ClassVar[int]
     TRIM_TICKETS_FIELD_NUMBER: _ClassVar[int]
+    PUT_USER_TASK_FIELD_NUMBER: _ClassVar[int]
+    END_CONSOLE_SESSION_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: SessionUse
     actor: str
@@ -95,7 +98,9 @@ class Command(_message.Message):
     raise_level: RaiseLevel
     advance_clock: AdvanceClock
     trim_tickets: TrimTickets
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ..., trim_tickets: _Optional[_Union[TrimTickets, _Mapping]] = ...) -> None: ...
+    put_user_task: _user_tasks_pb2.PutUserTask
+    end_console_session: EndConsoleSession
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ..., trim_tickets: _Optional[_Union[TrimTickets, _Mapping]] = ..., put_user_task: _Optional[_Union[_user_tasks_pb2.PutUserTask, _Mapping]] = ..., end_console_session: _Optional[_Union[EndConsoleSession, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
@@ -208,7 +213,7 @@ class TrimTickets(_message.Message):
     def __init__(self, keep_ms: _Optional[int] = ..., ticket_ids: _Optional[_Iterable[str]] = ..., plan_hashes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TicketIndex(_message.Message):
-    __slots__ = ("open_ids", "tickets_by_state")
+    __slots__ = ("open", "tickets_by_state")
     class TicketsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -216,11 +221,21 @@ class TicketIndex(_message.Message):
         key: int
         value: int
         def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
-    OPEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
     TICKETS_BY_STATE_FIELD_NUMBER: _ClassVar[int]
-    open_ids: _containers.RepeatedScalarFieldContainer[str]
+    open: _containers.RepeatedCompositeFieldContainer[OpenTicket]
     tickets_by_state: _containers.ScalarMap[int, int]
-    def __init__(self, open_ids: _Optional[_Iterable[str]] = ..., tickets_by_state: _Optional[_Mapping[int, int]] = ...) -> None: ...
+    def __init__(self, open: _Optional[_Iterable[_Union[OpenTicket, _Mapping]]] = ..., tickets_by_state: _Optional[_Mapping[int, int]] = ...) -> None: ...
+
+class OpenTicket(_message.Message):
+    __slots__ = ("id", "state", "created_at_ms")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: _tickets_pb2.TicketState
+    created_at_ms: int
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., created_at_ms: _Optional[int] = ...) -> None: ...
 
 class RecordRefusals(_message.Message):
     __slots__ = ("refusals",)
@@ -305,26 +320,40 @@ class PutPlanChunk(_message.Message):
     def __init__(self, plan_hash: _Optional[str] = ..., chunk: _Optional[int] = ..., chunks: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AddTicket(_message.Message):
-    __slots__ = ("ticket",)
+    __slots__ = ("ticket", "following")
     TICKET_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWING_FIELD_NUMBER: _ClassVar[int]
     ticket: _tickets_pb2.Ticket
-    def __init__(self, ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ...) -> None: ...
+    following: _containers.RepeatedCompositeFieldContainer[_tickets_pb2.Ticket]
+    def __init__(self, ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., following: _Optional[_Iterable[_Union[_tickets_pb2.Ticket, _Mapping]]] = ...) -> None: ...
 
 class AdvanceTicket(_message.Message):
-    __slots__ = ("ticket_id", "expected_state", "transition", "execution", "expected_execution_revision", "expected_ask_revision")
+    __slots__ = ("ticket_id", "expected_state", "transition", "execution", "expected_execution_revision", "expected_ask_revision", "packed_execution", "expected_policy_revision")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_STATE_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_EXECUTION_REVISION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
+    PACKED_EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_POLICY_REVISION_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     expected_state: _tickets_pb2.TicketState
     transition: _tickets_pb2.TicketTransition
     execution: _tickets_pb2.Execution
     expected_execution_revision: int
     expected_ask_revision: int
-    def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ..., expected_ask_revision: _Optional[int] = ...) -> None: ...
+    packed_execution: bytes
+    expected_policy_revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ..., expected_ask_revision: _Optional[int] = ..., packed_execution: _Optional[bytes] = ..., expected_policy_revision: _Optional[int] = ...) -> None: ...
+
+class EndConsoleSession(_message.Message):
+    __slots__ = ("cookie_hash", "until_ms")
+    COOKIE_HASH_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    cookie_hash: bytes
+    until_ms: int
+    def __init__(self, cookie_hash: _Optional[bytes] = ..., until_ms: _Optional[int] = ...) -> None: ...
 
 class AmendTicket(_message.Message):
     __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle", "expected_state", "approved_throttle")

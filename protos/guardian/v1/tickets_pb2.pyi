@@ -212,7 +212,7 @@ class BrokerTransfer(_message.Message):
     def __init__(self, broker: _Optional[int] = ..., bytes_in: _Optional[int] = ..., bytes_out: _Optional[int] = ..., bytes_inside: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles", "tenants")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles", "tenants", "part")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -234,6 +234,7 @@ class Ticket(_message.Message):
     AUTHOR_AGENT_FIELD_NUMBER: _ClassVar[int]
     TROUBLES_FIELD_NUMBER: _ClassVar[int]
     TENANTS_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -255,7 +256,26 @@ class Ticket(_message.Message):
     author_agent: _identity_pb2.Agent
     troubles: _containers.RepeatedCompositeFieldContainer[TicketTrouble]
     tenants: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., troubles: _Optional[_Iterable[_Union[TicketTrouble, _Mapping]]] = ..., tenants: _Optional[_Iterable[str]] = ...) -> None: ...
+    part: TicketPart
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., troubles: _Optional[_Iterable[_Union[TicketTrouble, _Mapping]]] = ..., tenants: _Optional[_Iterable[str]] = ..., part: _Optional[_Union[TicketPart, _Mapping]] = ...) -> None: ...
+
+class TicketPart(_message.Message):
+    __slots__ = ("first", "number", "count", "moves", "bytes", "left_moves", "left_bytes")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_MOVES_FIELD_NUMBER: _ClassVar[int]
+    LEFT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    first: str
+    number: int
+    count: int
+    moves: int
+    bytes: int
+    left_moves: int
+    left_bytes: int
+    def __init__(self, first: _Optional[str] = ..., number: _Optional[int] = ..., count: _Optional[int] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., left_moves: _Optional[int] = ..., left_bytes: _Optional[int] = ...) -> None: ...
 
 class TicketTrouble(_message.Message):
     __slots__ = ("kind", "subject", "brokers", "log_dirs")
@@ -341,7 +361,7 @@ class Baseline(_message.Message):
     def __init__(self, request: _Optional[str] = ..., mean_ms: _Optional[float] = ..., p99_ms: _Optional[float] = ...) -> None: ...
 
 class ExecutionTask(_message.Message):
-    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes", "reason")
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes", "reason", "refused_since_ms")
     class TopicConfigsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -363,6 +383,7 @@ class ExecutionTask(_message.Message):
     TOPIC_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     number: int
     move: PartitionMove
     state: TaskState
@@ -377,10 +398,11 @@ class ExecutionTask(_message.Message):
     topic_partitions: int
     copied_bytes: int
     reason: TaskReason
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Mapping[str, str]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ...) -> None: ...
+    refused_since_ms: int
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Mapping[str, str]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ..., refused_since_ms: _Optional[int] = ...) -> None: ...
 
 class Execution(_message.Message):
-    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted", "deleted_topics")
+    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted", "deleted_topics", "is_anew")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     THROTTLES_FIELD_NUMBER: _ClassVar[int]
@@ -392,6 +414,7 @@ class Execution(_message.Message):
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     LIFTED_FIELD_NUMBER: _ClassVar[int]
     DELETED_TOPICS_FIELD_NUMBER: _ClassVar[int]
+    IS_ANEW_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
     throttles: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
@@ -403,7 +426,8 @@ class Execution(_message.Message):
     directory: _containers.RepeatedCompositeFieldContainer[DirectoryIntent]
     lifted: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
     deleted_topics: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., deleted_topics: _Optional[_Iterable[str]] = ...) -> None: ...
+    is_anew: bool
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., deleted_topics: _Optional[_Iterable[str]] = ..., is_anew: _Optional[bool] = ...) -> None: ...
 
 class DirectoryIntent(_message.Message):
     __slots__ = ("subject", "field", "names", "value", "replaced")
@@ -476,12 +500,14 @@ class CreateTicketRequest(_message.Message):
     def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ..., dry_run: _Optional[bool] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_in_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., unthrottled: _Optional[bool] = ...) -> None: ...
 
 class CreateTicketReply(_message.Message):
-    __slots__ = ("ticket", "plan")
+    __slots__ = ("ticket", "plan", "following")
     TICKET_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWING_FIELD_NUMBER: _ClassVar[int]
     ticket: Ticket
     plan: Plan
-    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
+    following: _containers.RepeatedCompositeFieldContainer[Ticket]
+    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., following: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ...) -> None: ...
 
 class AmendTicketRequest(_message.Message):
     __slots__ = ("ticket_id", "actor", "reason", "brokers", "controllers", "expected_revision")
@@ -526,10 +552,12 @@ class TicketActionRequest(_message.Message):
     def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ...) -> None: ...
 
 class GetTicketRequest(_message.Message):
-    __slots__ = ("ticket_id",)
+    __slots__ = ("ticket_id", "page_token")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
-    def __init__(self, ticket_id: _Optional[str] = ...) -> None: ...
+    page_token: str
+    def __init__(self, ticket_id: _Optional[str] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class TicketDetail(_message.Message):
     __slots__ = ("ticket", "execution")
@@ -539,29 +567,53 @@ class TicketDetail(_message.Message):
     execution: Execution
     def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ...) -> None: ...
 
+class TicketDetailPage(_message.Message):
+    __slots__ = ("detail", "next_page_token")
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    detail: TicketDetail
+    next_page_token: str
+    def __init__(self, detail: _Optional[_Union[TicketDetail, _Mapping]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
 class ListTicketsRequest(_message.Message):
-    __slots__ = ("cluster", "states", "kind", "page_size", "page_token")
+    __slots__ = ("cluster", "states", "kind", "page_size", "page_token", "sequence", "with_counts")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    WITH_COUNTS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     states: _containers.RepeatedScalarFieldContainer[TicketState]
     kind: str
     page_size: int
     page_token: str
-    def __init__(self, cluster: _Optional[str] = ..., states: _Optional[_Iterable[_Union[TicketState, str]]] = ..., kind: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    sequence: str
+    with_counts: bool
+    def __init__(self, cluster: _Optional[str] = ..., states: _Optional[_Iterable[_Union[TicketState, str]]] = ..., kind: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., sequence: _Optional[str] = ..., with_counts: _Optional[bool] = ...) -> None: ...
 
 class ListTicketsReply(_message.Message):
-    __slots__ = ("tickets", "progress", "next_page_token")
+    __slots__ = ("tickets", "progress", "next_page_token", "counts")
     TICKETS_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
     tickets: _containers.RepeatedCompositeFieldContainer[Ticket]
     progress: _containers.RepeatedCompositeFieldContainer[TicketProgress]
     next_page_token: str
-    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ..., progress: _Optional[_Iterable[_Union[TicketProgress, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    counts: _containers.RepeatedCompositeFieldContainer[TicketCount]
+    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ..., progress: _Optional[_Iterable[_Union[TicketProgress, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[TicketCount, _Mapping]]] = ...) -> None: ...
+
+class TicketCount(_message.Message):
+    __slots__ = ("cluster", "state", "tickets")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TICKETS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    state: TicketState
+    tickets: int
+    def __init__(self, cluster: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., tickets: _Optional[int] = ...) -> None: ...
 
 class TicketProgress(_message.Message):
     __slots__ = ("ticket_id", "total_bytes", "copied_bytes", "bytes_per_s", "eta_ms")
@@ -623,19 +675,79 @@ class PreviewRequest(_message.Message):
     change: str
     def __init__(self, api: _Optional[str] = ..., subject: _Optional[str] = ..., change: _Optional[str] = ...) -> None: ...
 
+class ExplainApprovalRequest(_message.Message):
+    __slots__ = ("ticket_id", "actor")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    actor: str
+    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
+
+class ApprovalExplanation(_message.Message):
+    __slots__ = ("ticket_id", "state", "author", "actor", "needed", "given", "verdicts", "refusal", "file", "revision")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    NEEDED_FIELD_NUMBER: _ClassVar[int]
+    GIVEN_FIELD_NUMBER: _ClassVar[int]
+    VERDICTS_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    state: str
+    author: str
+    actor: str
+    needed: int
+    given: _containers.RepeatedCompositeFieldContainer[GivenApproval]
+    verdicts: _containers.RepeatedCompositeFieldContainer[RuleVerdict]
+    refusal: str
+    file: str
+    revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., state: _Optional[str] = ..., author: _Optional[str] = ..., actor: _Optional[str] = ..., needed: _Optional[int] = ..., given: _Optional[_Iterable[_Union[GivenApproval, _Mapping]]] = ..., verdicts: _Optional[_Iterable[_Union[RuleVerdict, _Mapping]]] = ..., refusal: _Optional[str] = ..., file: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class GivenApproval(_message.Message):
+    __slots__ = ("actor", "at_ms", "reason")
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    actor: str
+    at_ms: int
+    reason: str
+    def __init__(self, actor: _Optional[str] = ..., at_ms: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RuleVerdict(_message.Message):
+    __slots__ = ("rule", "approvers", "automatic", "author_may_approve", "against_ticket", "against_actor")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    APPROVERS_FIELD_NUMBER: _ClassVar[int]
+    AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_MAY_APPROVE_FIELD_NUMBER: _ClassVar[int]
+    AGAINST_TICKET_FIELD_NUMBER: _ClassVar[int]
+    AGAINST_ACTOR_FIELD_NUMBER: _ClassVar[int]
+    rule: str
+    approvers: _containers.RepeatedScalarFieldContainer[str]
+    automatic: bool
+    author_may_approve: bool
+    against_ticket: str
+    against_actor: str
+    def __init__(self, rule: _Optional[str] = ..., approvers: _Optional[_Iterable[str]] = ..., automatic: _Optional[bool] = ..., author_may_approve: _Optional[bool] = ..., against_ticket: _Optional[str] = ..., against_actor: _Optional[str] = ...) -> None: ...
+
 class GetApprovalsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class Approvals(_message.Message):
-    __slots__ = ("file", "rules", "expires_ms")
+    __slots__ = ("file", "rules", "expires_ms", "revision")
     FILE_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     file: str
     rules: _containers.RepeatedCompositeFieldContainer[ApprovalRule]
     expires_ms: int
-    def __init__(self, file: _Optional[str] = ..., rules: _Optional[_Iterable[_Union[ApprovalRule, _Mapping]]] = ..., expires_ms: _Optional[int] = ...) -> None: ...
+    revision: int
+    def __init__(self, file: _Optional[str] = ..., rules: _Optional[_Iterable[_Union[ApprovalRule, _Mapping]]] = ..., expires_ms: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class ApprovalRule(_message.Message):
     __slots__ = ("name", "kinds", "clusters", "authors", "approvers", "automatic", "max_bytes", "max_moves", "windows", "timezone", "author_may_approve")

@@ -104,6 +104,11 @@ class TicketsStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetApprovalsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Approvals.FromString,
                 _registered_method=True)
+        self.ExplainApproval = channel.unary_unary(
+                '/guardian.v1.Tickets/ExplainApproval',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.ExplainApprovalRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.ApprovalExplanation.FromString,
+                _registered_method=True)
         self.AmendTicket = channel.unary_unary(
                 '/guardian.v1.Tickets/AmendTicket',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.AmendTicketRequest.SerializeToString,
@@ -112,7 +117,7 @@ class TicketsStub:
         self.GetTicket = channel.unary_unary(
                 '/guardian.v1.Tickets/GetTicket',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.SerializeToString,
-                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.FromString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.FromString,
                 _registered_method=True)
         self.ListTickets = channel.unary_unary(
                 '/guardian.v1.Tickets/ListTickets',
@@ -122,7 +127,7 @@ class TicketsStub:
         self.WatchTicket = channel.unary_stream(
                 '/guardian.v1.Tickets/WatchTicket',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.SerializeToString,
-                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.FromString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.FromString,
                 _registered_method=True)
 
 
@@ -227,6 +232,13 @@ class TicketsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExplainApproval(self, request, context):
+        """Which rules are about a ticket, what is given, and why the caller may approve it now, or may not.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AmendTicket(self, request, context):
         """More or fewer brokers, of a ticket that asks for some, also while it runs.
         """
@@ -247,7 +259,8 @@ class TicketsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchTicket(self, request, context):
-        """The ticket now, then again at every change, until it ends.
+        """The ticket now, then again at every change, until it ends. First with all tasks of its execution, then with those
+        that have changed: those that are not named stay as they were. What is too large for one message comes in several.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -326,6 +339,11 @@ def add_TicketsServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetApprovalsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Approvals.SerializeToString,
             ),
+            'ExplainApproval': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainApproval,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.ExplainApprovalRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.ApprovalExplanation.SerializeToString,
+            ),
             'AmendTicket': grpc.unary_unary_rpc_method_handler(
                     servicer.AmendTicket,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.AmendTicketRequest.FromString,
@@ -334,7 +352,7 @@ def add_TicketsServicer_to_server(servicer, server):
             'GetTicket': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTicket,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.FromString,
-                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.SerializeToString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.SerializeToString,
             ),
             'ListTickets': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTickets,
@@ -344,7 +362,7 @@ def add_TicketsServicer_to_server(servicer, server):
             'WatchTicket': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchTicket,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.FromString,
-                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.SerializeToString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -736,6 +754,33 @@ class Tickets:
             _registered_method=True)
 
     @staticmethod
+    def ExplainApproval(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/ExplainApproval',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.ExplainApprovalRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.ApprovalExplanation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def AmendTicket(request,
             target,
             options=(),
@@ -778,7 +823,7 @@ class Tickets:
             target,
             '/guardian.v1.Tickets/GetTicket',
             protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.SerializeToString,
-            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.FromString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.FromString,
             options,
             channel_credentials,
             insecure,
@@ -832,7 +877,7 @@ class Tickets:
             target,
             '/guardian.v1.Tickets/WatchTicket',
             protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.SerializeToString,
-            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetail.FromString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketDetailPage.FromString,
             options,
             channel_credentials,
             insecure,

@@ -62,12 +62,16 @@ class TicketsStub:
     """What would be sent to Kafka, in order, without sending any of it."""
     GetApprovals: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.GetApprovalsRequest, _tickets_pb2.Approvals]
     """Who may approve what, as the member that answers reads its file now."""
+    ExplainApproval: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.ExplainApprovalRequest, _tickets_pb2.ApprovalExplanation]
+    """Which rules are about a ticket, what is given, and why the caller may approve it now, or may not."""
     AmendTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.AmendTicketRequest, _tickets_pb2.Ticket]
     """More or fewer brokers, of a ticket that asks for some, also while it runs."""
-    GetTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]
+    GetTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetailPage]
     ListTickets: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.ListTicketsRequest, _tickets_pb2.ListTicketsReply]
-    WatchTicket: _grpc.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]
-    """The ticket now, then again at every change, until it ends."""
+    WatchTicket: _grpc.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetailPage]
+    """The ticket now, then again at every change, until it ends. First with all tasks of its execution, then with those
+    that have changed: those that are not named stay as they were. What is too large for one message comes in several.
+    """
 
 @_typing.type_check_only
 class TicketsAsyncStub(TicketsStub):
@@ -101,12 +105,16 @@ class TicketsAsyncStub(TicketsStub):
     """What would be sent to Kafka, in order, without sending any of it."""
     GetApprovals: _aio.UnaryUnaryMultiCallable[_tickets_pb2.GetApprovalsRequest, _tickets_pb2.Approvals]  # type: ignore[assignment]
     """Who may approve what, as the member that answers reads its file now."""
+    ExplainApproval: _aio.UnaryUnaryMultiCallable[_tickets_pb2.ExplainApprovalRequest, _tickets_pb2.ApprovalExplanation]  # type: ignore[assignment]
+    """Which rules are about a ticket, what is given, and why the caller may approve it now, or may not."""
     AmendTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.AmendTicketRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
     """More or fewer brokers, of a ticket that asks for some, also while it runs."""
-    GetTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]  # type: ignore[assignment]
+    GetTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetailPage]  # type: ignore[assignment]
     ListTickets: _aio.UnaryUnaryMultiCallable[_tickets_pb2.ListTicketsRequest, _tickets_pb2.ListTicketsReply]  # type: ignore[assignment]
-    WatchTicket: _aio.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]  # type: ignore[assignment]
-    """The ticket now, then again at every change, until it ends."""
+    WatchTicket: _aio.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetailPage]  # type: ignore[assignment]
+    """The ticket now, then again at every change, until it ends. First with all tasks of its execution, then with those
+    that have changed: those that are not named stay as they were. What is too large for one message comes in several.
+    """
 
 class TicketsServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -223,6 +231,14 @@ class TicketsServicer(metaclass=_abc_1.ABCMeta):
         """Who may approve what, as the member that answers reads its file now."""
 
     @_abc_1.abstractmethod
+    def ExplainApproval(
+        self,
+        request: _tickets_pb2.ExplainApprovalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.ApprovalExplanation, _abc.Awaitable[_tickets_pb2.ApprovalExplanation]]:
+        """Which rules are about a ticket, what is given, and why the caller may approve it now, or may not."""
+
+    @_abc_1.abstractmethod
     def AmendTicket(
         self,
         request: _tickets_pb2.AmendTicketRequest,
@@ -235,7 +251,7 @@ class TicketsServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _tickets_pb2.GetTicketRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tickets_pb2.TicketDetail, _abc.Awaitable[_tickets_pb2.TicketDetail]]: ...
+    ) -> _typing.Union[_tickets_pb2.TicketDetailPage, _abc.Awaitable[_tickets_pb2.TicketDetailPage]]: ...
 
     @_abc_1.abstractmethod
     def ListTickets(
@@ -249,7 +265,9 @@ class TicketsServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _tickets_pb2.GetTicketRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_tickets_pb2.TicketDetail], _abc.AsyncIterator[_tickets_pb2.TicketDetail]]:
-        """The ticket now, then again at every change, until it ends."""
+    ) -> _typing.Union[_abc.Iterator[_tickets_pb2.TicketDetailPage], _abc.AsyncIterator[_tickets_pb2.TicketDetailPage]]:
+        """The ticket now, then again at every change, until it ends. First with all tasks of its execution, then with those
+        that have changed: those that are not named stay as they were. What is too large for one message comes in several.
+        """
 
 def add_TicketsServicer_to_server(servicer: TicketsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -19,16 +19,17 @@ from collections.abc import Sequence
 
 from deploy.local import ports
 from guardian.client import GuardianClient
-from guardian.executor.driver import Driver
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
+from guardian.execution.store.execution import ReplicatedExecutionStore
+from guardian.member.web import create_app
 from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
-from guardian.server.execution import ReplicatedExecutionStore
-from guardian.server.http import HttpServer
-from guardian.server.web import create_app
+from guardian.serving.http import HttpServer
 from guardian.web.parts import WebParts
 from tests.bench.progress import say
-from tests.unit.server.member import Member
+from tests.unit.member.member import Member
 
 _THROTTLE = 50_000_000
 _TICK_S = 1.0
@@ -58,10 +59,9 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stopping.set())
     member = _Clocked()
     driver = Driver(
-        ReplicatedExecutionStore(member.store),
-        lambda _: member.kafka,
-        now_ms=lambda: member.now_ms,
-        tiered_warm_up_s=0,
+        DriverPorts(ReplicatedExecutionStore(member.store), lambda _: member.kafka),
+        DriverClocks(lambda: member.now_ms),
+        DriverSettings(tiered_warm_up_s=0),
     )
     with GuardianClient([member.endpoint]) as client:
         ticket_id = _begin(member, client, options.partitions, options.seconds)

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guardian.core.slots import ExecutionLimits
-from guardian.executor.driver import Driver
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
+from guardian.execution.store.execution import ReplicatedExecutionStore
 from guardian.kafka.fake import FakeKafka
+from guardian.member.garbage import collect_rarely
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.server.execution import ReplicatedExecutionStore
-from guardian.server.garbage import collect_rarely
-from guardian.server.store import ReplicatedStore
-from guardian.wire.federation import cluster_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.replication.store.store import ReplicatedStore
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from raft.inmem import InMemoryReplica
@@ -97,11 +97,9 @@ def _member(path: Path, ended: int) -> Iterator[_Member]:
             _end(store, number)
         _approve(store, _plan(0, _MOVES), "t-under-way")
         driver = Driver(
-            ReplicatedExecutionStore(store),
-            lambda _: kafka,
-            ExecutionLimits(),
-            now_ms=lambda: kafka.now_ms,
-            tiered_warm_up_s=0.0,
+            DriverPorts(ReplicatedExecutionStore(store), lambda _: kafka),
+            DriverClocks(lambda: kafka.now_ms),
+            DriverSettings(tiered_warm_up_s=0.0),
         )
         try:
             yield _Member(driver, kafka, store)

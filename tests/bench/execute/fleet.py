@@ -19,19 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guardian.core.adapting import ThrottleSettings
-from guardian.core.slots import ExecutionLimits
-from guardian.core.validating import resolve
-from guardian.executor.around import LiveSurroundings
-from guardian.executor.driver import Driver
+from guardian.execution.loop.around import LiveSurroundings
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
+from guardian.member.garbage import collect_rarely
+from guardian.member.loop import pause_after
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.reading import FETCH, PRODUCE, BrokerCounters, DiskCounters, NicCounters, RequestCounters
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.server.garbage import collect_rarely
-from guardian.server.loop import pause_after
+from guardian.throttle.model import FETCH, PRODUCE, BrokerCounters, DiskCounters, NicCounters, RequestCounters
+from guardian.throttle.rules.adapting import ThrottleSettings
+from guardian.tickets.rules.validating import resolve
 from tests.bench.report import BenchFailed, Figures
 from tests.memory_execution import MemoryExecutionStore
 
@@ -61,15 +61,15 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
     clusters = {f"live-{number}": _cluster(f"live-{number}", store, theirs) for number in range(_CLUSTERS)}
     now_ms = clusters["live-0"].kafka
     driver = Driver(
-        store,
-        lambda name: clusters[name].admin,
-        ExecutionLimits(),
-        now_ms=lambda: now_ms.now_ms,
-        tiered_warm_up_s=0.0,
-        around=LiveSurroundings(
-            _registered, _Reporters(lambda: now_ms.now_ms), ThrottleSettings(), _lines, lambda: now_ms.now_ms
+        DriverPorts(
+            store,
+            lambda name: clusters[name].admin,
+            surroundings=LiveSurroundings(
+                _registered, _Reporters(lambda: now_ms.now_ms), ThrottleSettings(), _lines, lambda: now_ms.now_ms
+            ),
         ),
-        elapsed_s=lambda: time.perf_counter() - theirs.cpu_s,
+        DriverClocks(lambda: now_ms.now_ms, elapsed_s=lambda: time.perf_counter() - theirs.cpu_s),
+        DriverSettings(tiered_warm_up_s=0.0),
     )
     collect_rarely()
     try:

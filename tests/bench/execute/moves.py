@@ -11,7 +11,7 @@
 Why a free slot: at that rate four to seven seconds lie between two moves' beginnings although nobody dies, since copies
 hold their slots so long, and Kafka goes on with what it copies whoever leads. So a kill at any other moment tells when
 the next copy ends, not when the next leader acts. And why the lake is waited for: write rates that it still shows after
-the topic was filled raise the throttle (`guardian.core.throttling`), to fifteen times of what was asked for.
+the topic was filled raise the throttle (`guardian.throttle.rules.throttling`), to fifteen times of what was asked for.
 """
 
 from __future__ import annotations

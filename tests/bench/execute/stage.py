@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local import broker_hook, processes
+from deploy.local.answering import register
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
@@ -86,7 +87,7 @@ def staged(
                 start(each)
             wait_ready(group)
             with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
-                client.register_cluster(known)
+                register(client, known)
                 yield Stage(kafka, group, client, admin, revive)
         finally:
             processes.stop_all([each.process for each in group if each.process])

@@ -1,7 +1,7 @@
 """The adaptive throttle against the best fixed rate, on a simulated fleet of disks and a line (queues.py).
 
 Twelve brokers in two IDCs, from idle to busy; in the middle of the move clients' load rises on three of them, and on
-the line. The decisions are Guardian's own (core.adapting, core.measuring, core.slots); they are made each second from
+the line. The decisions are Guardian's own (throttle.rules, execution.rules.slots); they are made each second from
 what a reporter would tell of the second before, and take effect in the next.
 
     throttle_p99    clients' p99 while the move lasts / in the same seconds without it         same arrivals, same seed
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from guardian.config import ExecuteConfig
-from guardian.core import adapting
-from guardian.core.adapting import Around, ThrottleSettings
-from guardian.core.slots import Slots
-from guardian.core.throttling import Copy
-from guardian.executor.readings import ClusterReadings, Seen
+from guardian.execution.rules.slots import Slots
 from guardian.model.execution import AdaptedRate
-from guardian.model.reading import PRODUCE, BrokerCounters, DiskCounters, RequestCounters
 from guardian.model.topology import TopicPartition
+from guardian.throttle.loop import ClusterReadings, Seen
+from guardian.throttle.model import PRODUCE, BrokerCounters, DiskCounters, RequestCounters
+from guardian.throttle.rules import adapting
+from guardian.throttle.rules.adapting import Around, ThrottleSettings
+from guardian.throttle.rules.throttling import Copy
 from tests.bench.execute.plot import Panel, Series, png
 from tests.bench.execute.queues import Fleet, Floats, Load, Move, Second, Simulation, Watched
 from tests.bench.report import BUILD, BenchFailed, Figures
@@ -196,7 +196,7 @@ class _Ours:
 
 
 def known_room(left: Callable[[int], float], at_s: int) -> float:
-    """What a leader takes a line to have left (guardian/server/line_room.py)."""
+    """What a leader takes a line to have left (guardian/links/loop/line_room.py)."""
     end_s = (at_s - LAG_S) // MINUTE_S * MINUTE_S
     begins = range(end_s - ROOM_MINUTES * MINUTE_S, end_s, MINUTE_S)
     return min(sum(map(left, range(begin, begin + MINUTE_S))) / MINUTE_S for begin in begins)

@@ -25,7 +25,7 @@ _PLUGINS = (
     "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12",
     "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2",
 )
-_PROTOS = ("protos/guardian/v1/sessions.proto", "protos/guardian/v1/tiering.proto")
+_PROTOS = tuple(f"protos/guardian/v1/{name}.proto" for name in ("access", "sessions", "tiering"))
 _MODULE = "guardian.invalid/protos"
 
 

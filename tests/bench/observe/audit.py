@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from guardian.activity import questions
-from guardian.activity.database import Database, Question, prepare
-from guardian.activity.embedded import EmbeddedDatabase
-from guardian.activity.questions import HOUR_MS, Span
-from guardian.activity.rows import SliceName, slice_rows
-from guardian.activity.store import ActivityStore
+from guardian.activity.rules import questions
+from guardian.activity.rules.database import Database, Question, prepare
+from guardian.activity.rules.questions import HOUR_MS, Span
+from guardian.activity.rules.rows import SliceName, slice_rows
+from guardian.activity.store.embedded import EmbeddedDatabase
+from guardian.activity.store.store import ActivityStore
 from protos.guardian.v1.reporter_pb2 import ActivitySlice, MetricBatch
 
 CLUSTER = "live"
@@ -111,7 +111,7 @@ def slice_questions() -> Iterator[tuple[str, Question]]:
 
 def worker_rss_mb(folder: Path) -> tuple[float, float]:
     """Now and at most, of the process that holds the folder."""
-    wanted = f"guardian.activity.worker\0{folder.absolute()}\0".encode()
+    wanted = f"guardian.activity.store.worker\0{folder.absolute()}\0".encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (process / "cmdline").read_bytes():
@@ -220,7 +220,7 @@ def _batch(broker: int, number: int, slots: int) -> MetricBatch:
 
 
 def _worker_cpu_s(folder: Path) -> float:
-    wanted = f"guardian.activity.worker\0{folder.absolute()}\0".encode()
+    wanted = f"guardian.activity.store.worker\0{folder.absolute()}\0".encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (process / "cmdline").read_bytes():

@@ -24,7 +24,7 @@ from confluent_kafka.cimpl import NewTopic
 from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.ports import HOST
-from guardian.reporter.names import NOTHING_KNOWN, MetricNames, values_by_name
+from guardian.collection.rules.names import NOTHING_KNOWN, MetricNames, values_by_name
 from protos.guardian.v1 import reporter_pb2, reporter_pb2_grpc
 from tests.bench.observe.jmx import JmxReader, jmx_options, starter
 from tests.bench.observe.same import Comparison, compared

@@ -25,7 +25,7 @@ import pyarrow.dataset as ds
 from deploy.local import members, ports, processes
 from deploy.local.members import Member
 from deploy.local.processes import LocalProcess
-from spark_analytics.lake.schema import BROKER_SAMPLES, PARTITION_SAMPLES
+from guardian.lake.model.schema import BROKER_SAMPLES, PARTITION_SAMPLES
 from tests.bench.observe.usage import cpu_s, family_cpu_s, family_memory_mb
 from tests.bench.report import BenchFailed, Figures
 

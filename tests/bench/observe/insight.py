@@ -22,24 +22,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from guardian.core.disk_reads import disk_reads
-from guardian.core.disks import judge
-from guardian.core.durability import audit
-from guardian.model.cluster_state import PartitionState
-from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
-from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.reporter.lake_writer import LakeWriter
-from guardian.server import lake_facts
-from guardian.server.link_use import LinkUseReader
-from spark_analytics.lake.samples import LakeReader, ReadLimits
-from spark_analytics.lake.schema import (
+from guardian.health.loop import lake_facts
+from guardian.health.rules.disk_reads import disk_reads
+from guardian.health.rules.disks import judge
+from guardian.health.rules.durability import audit
+from guardian.lake.model.schema import (
     BROKER_SAMPLES,
     DISK_SAMPLES,
     LOG_DIR_SAMPLES,
     PARTITION_SAMPLES,
     TABLES,
 )
-from spark_analytics.lake.window import Window
+from guardian.lake.model.window import Window
+from guardian.lake.store.reader import LakeReader, ReadLimits
+from guardian.lake.store.writer import LakeWriter
+from guardian.links.loop.link_use import LinkUseReader
+from guardian.model.cluster_state import PartitionState
+from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
+from guardian.model.topology import Broker, Cluster, TopicPartition
 
 CLUSTER = "live"
 MINUTE_MS = 60_000

@@ -29,8 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark_analytics.lake.rollup import SAMPLED, roll_up
-from spark_analytics.lake.schema import (
+from guardian.lake.model.schema import (
     BROKER_SAMPLES,
     DISK_SAMPLES,
     LOG_DIR_SAMPLES,
@@ -40,6 +39,7 @@ from spark_analytics.lake.schema import (
     TABLES,
     directory_of,
 )
+from guardian.lake.rules.rollup import SAMPLED, roll_up
 
 START_MS = 1_790_006_400_000  # a full hour
 HOUR_MS = 3_600_000

@@ -25,14 +25,15 @@ import psutil
 import pyarrow as pa
 
 from guardian.errors import GuardianError
+from guardian.lake.model.window import Window
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance
-from guardian.wire.plans import plan_to_bytes
+from guardian.model.wire.plans import plan_to_bytes
 from spark_analytics.checker import check
 from spark_analytics.jobs import clusters
 from spark_analytics.jobs.session import local_session
 from spark_analytics.lake import reader
-from spark_analytics.lake.window import Window, model_of
+from spark_analytics.lake.window import model_of
 from spark_analytics.planners.planning import explained, solve
 from tests.bench.planner.lake import START_MS, LakeSpec, make_lake
 from tests.bench.report import BenchFailed, Figures

@@ -22,11 +22,6 @@ class World(OperationsWorld):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the restart of the broker that is the trouble waits for the trouble to end",
-)
 def test_a_broker_whose_restart_is_the_cure_is_restarted() -> None:
     world = World(5)
     world.topic("t", {n: [1 + n % 5, 1 + (n + 1) % 5, 1 + (n + 2) % 5] for n in range(10)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from guardian.client import GuardianClient
-from guardian.kafka import reassignment_json
-from tests.unit.server.member import Member
+from guardian.interop import reassignment_json
+from tests.unit.member.member import Member
 
 FILE = json.dumps(
     {

@@ -87,11 +87,6 @@ def test_an_address_that_refuses_is_left_for_the_next(
 
 
 @pytest.mark.integration
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="behind an address that swallows packets the living address is never tried",
-)
 def test_an_address_that_swallows_packets_is_left_for_the_next(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A listener whose queue is full swallows them."""
     with socket.socket() as hole:

@@ -7,15 +7,19 @@ with commas (KAFKA-2788), a PREFIXED "*" that matches nothing (confluentinc/kafk
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from guardian.activity import acls
-from guardian.core.kinds import acl_repair
-from guardian.core.kinds.requested import Facts, Moment
+from guardian.activity.rules import acls
 from guardian.errors import InvalidInput
+from guardian.execution.loop.sending import send_request
+from guardian.kafka.fake import FakeKafka
 from guardian.model.acl import AclBinding
+from guardian.model.effects import CreateAcls
 from guardian.model.ticket import TicketState
+from guardian.tickets.kinds import acl_repair
+from guardian.tickets.kinds.requested import Facts, Moment
 
 RULE = {
     "resource_type": "TOPIC",
@@ -49,10 +53,8 @@ def is_accepted(text: str) -> bool:
         {"principal": "User:CN=svc-1,OU=Payments,O=Example\\, Inc.,C=DE"},
         {"principal": "User:ANONYMOUS"},
         {"principal": "Group:admins"},
-        pytest.param(
-            {"resource_type": "USER", "resource_name": "bob", "operation": "CREATE_TOKENS"},
-            marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason="USER (KIP-373) is not known"),
-        ),
+        {"resource_type": "USER", "resource_name": "bob", "operation": "CREATE_TOKENS"},
+        {**CLUSTER, "resource_name": "kafka-cluster"},
     ],
 )
 def test_rules_that_kafka_takes_are_accepted(changes: dict[str, str]) -> None:
@@ -63,27 +65,39 @@ def test_rules_that_kafka_takes_are_accepted(changes: dict[str, str]) -> None:
     "changes",
     [
         {"principal": "test"},
-        pytest.param(
-            CLUSTER,
-            marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason="any name of a cluster is accepted"),
-        ),
+        CLUSTER,
     ],
 )
 def test_rules_that_kafka_refuses_for_good_or_that_break_its_clients_are_refused(changes: dict[str, str]) -> None:
     assert not is_accepted(file(**changes))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a rule that Kafka refuses keeps its ticket RUNNING")
-def test_a_rule_that_kafka_refuses_for_good_ends_its_ticket() -> None:
-    try:
-        repair = acl_repair.read(file(**CLUSTER))
-    except InvalidInput:
-        return
+def test_a_rule_that_kafka_refuses_for_good_ends_its_ticket_with_kafkas_words() -> None:
+    repair = acl_repair.read(file())
     (rule,) = repair.add
-    moments = (Moment(TicketState.RUNNING, 1, now_ms) for now_ms in range(100))
-    steps = [acl_repair.KIND.step(repair, each, Facts(frozenset()), (f"{rule}: {REFUSAL}",)) for each in moments]
-    ends = [each.transition for each in steps]
-    assert any(ends)
+    kafka = FakeKafka({1: "a"}, {1: ("/d0",)})
+    kafka.set_acls()
+    unnamed = replace(rule, resource_type="CLUSTER", resource_name="my-cluster")
+    (refused,) = send_request(kafka, CreateAcls((unnamed,)))
+    assert REFUSAL in refused
+    decided = acl_repair.KIND.next_step(repair, Moment(TicketState.RUNNING, 1, 2), Facts(frozenset()), (refused,))
+    assert decided.transition is not None
+    state, words = decided.transition
+    assert state is TicketState.FAILED
+    assert words.startswith("Kafka refuses it for good: ")
+    assert REFUSAL in words
+    assert not decided.effects
+
+
+def test_a_rule_that_kafka_has_can_be_taken_out_whatever_it_is() -> None:
+    repair = acl_repair.read(json.dumps({"add": [], "remove": [{**RULE, **CLUSTER}]}))
+    assert acl_repair.KIND.resolve(repair, "live", Facts(frozenset(), repair.remove), 0) == repair
+
+
+def test_a_rule_that_kafka_never_makes_is_refused_whoever_asks() -> None:
+    rule = AclBinding("CLUSTER", "LITERAL", "my-cluster", "User:ann", "*", "DESCRIBE", "ALLOW")
+    with pytest.raises(InvalidInput, match=r"^add\[0\]\.resource_name: .*got 'my-cluster'.*use kafka-cluster$"):
+        acl_repair.KIND.resolve(acl_repair.AclRepair((rule,)), "live", Facts(frozenset()), 0)
 
 
 def test_a_prefixed_star_matches_nothing_and_is_unused() -> None:

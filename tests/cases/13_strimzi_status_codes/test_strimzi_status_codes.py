@@ -35,7 +35,6 @@ PATH = "/clusters/live/kafkacruisecontrol"
         ),
     ],
 )
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the reason never reaches who uses Strimzi")
 def test_the_reason_of_a_failure_reaches_who_uses_strimzi(service: Service, failure: GuardianError, url: str) -> None:
     service.planner.failure = failure
     answer = service.web.post(PATH + url)

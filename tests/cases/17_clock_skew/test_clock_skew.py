@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from guardian.collection.rules.ingest import Asked
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.ingest import Asked
 from protos.guardian.v1 import reporter_pb2
 
 NOW_MS = 1_760_000_000_000

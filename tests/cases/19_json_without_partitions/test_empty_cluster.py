@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from guardian.rest.rates import Rates
+from guardian.lake.model.recent_rates import Rates
 from tests.unit.rest.service import Service
 
 PATH = "/clusters/live/kafkacruisecontrol"

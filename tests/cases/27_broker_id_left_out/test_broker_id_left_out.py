@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
 from guardian.errors import GuardianError
 from tests.command_line import app
-from tests.unit.server.member import Member
+from tests.unit.member.member import Member
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a machine without a broker's id becomes broker 0")
 def test_a_machine_of_a_cluster_needs_the_brokers_id(member: Member) -> None:
     line = ["machine", "put", "m1", "--cluster", "live", "--cores", "8", "--dry-run", "--endpoints", member.endpoint]
     result = CliRunner().invoke(app, line)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.core.disk_reads import disk_reads
-from guardian.model.disk_reads import HostFacts, LeaderFacts, TopicRates
+from guardian.health.model.disk_reads import HostFacts, LeaderFacts, TopicRates
+from guardian.health.rules.disk_reads import disk_reads
 from guardian.model.topology import TopicPartition
 
 EMPTY, BUSY = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -9,8 +9,7 @@ The test's own namespace reaches every node always: a broker that lost the contr
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +19,11 @@ from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.model.topology import Cluster
 from tests.integration.cut_brokers import witness
 from tests.integration.faults.network import Network
+from tests.patience import wait_for
 
-DEADLINE_S = 300.0
 _STARTED_WITHIN_S = 300.0  # of a broker, where others take the cores
 # A broker is fenced six seconds after its last heartbeat, not nine: each test waits for that.
 FENCED_SOON: Mapping[str, str] = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
-
-
-def wait_for(what: str, holds: Callable[[], object]) -> None:
-    """Raises AssertionError when it does not come about."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not happen within {DEADLINE_S:g} s"
-        time.sleep(0.1)
 
 
 class BrokerLab:

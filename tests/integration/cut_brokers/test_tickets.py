@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local import broker_hook, members, processes
+from deploy.local.answering import once_answered, register
 from deploy.local.federation import Federation
 from deploy.local.kafka_cluster import ClusterSpec
 from guardian.client import GuardianClient
@@ -25,7 +26,8 @@ from guardian.model.ticket import TicketState
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.integration.beside import beside
 from tests.integration.cut_brokers import witness
-from tests.integration.cut_brokers.lab import BrokerLab, wait_for
+from tests.integration.cut_brokers.lab import BrokerLab
+from tests.patience import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -120,7 +122,7 @@ def staged(home: Path, guardian: Cli, brokers: int, kafka: str = "4.3") -> Itera
             ]
             members.wait_ready(federation.members)
             with GuardianClient(federation.endpoints, timeout_s=60.0) as client:
-                client.register_cluster(lab.cluster)
+                register(client, lab.cluster)
                 write(lab, MOVING, dict.fromkeys(range(6), (1, 2)))
                 copies = min(3, brokers)
                 write(lab, ORDERS, {n: tuple(1 + (n + each) % brokers for each in range(copies)) for n in range(5)})
@@ -132,7 +134,7 @@ def staged(home: Path, guardian: Cli, brokers: int, kafka: str = "4.3") -> Itera
 
 
 def write(lab: BrokerLab, topic: str, places: dict[int, tuple[int, ...]]) -> None:
-    data.create_topics(lab.cluster, {topic: places}, {})
+    data.create_topics(lab.cluster, {topic: places}, {}, PATIENCE_S)
     producer = data.producer(lab.cluster, acks="all", linger_ms=50)
     for partition in places:
         for sequence in range(RECORDS):
@@ -161,7 +163,6 @@ def looked_at_ms(client: GuardianClient) -> float:
     return client.healing("lab").clusters[0].looked_at_ms
 
 
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "cut",
     [
@@ -181,8 +182,12 @@ def require_all_wait(stage: Stage, cut: tuple[int, ...], plan: Path) -> None:
     lab, client = stage.lab, stage.client
     moves = dict.fromkeys(range(6), (1, 3))
     move_id = stage.submit_file(plan, moves)
-    restart, _ = client.ask_for("lab", Ask(AskKind.RESTART, (4,), hook="local"), author="ann", submit=True)
-    removal, _ = client.ask_for("lab", Ask(AskKind.REMOVE, (5,), shutdown=False), author="ann", submit=True)
+    restart, _ = once_answered(
+        lambda: client.ask_for("lab", Ask(AskKind.RESTART, (4,), hook="local"), author="ann", submit=True)
+    )
+    removal, _ = once_answered(
+        lambda: client.ask_for("lab", Ask(AskKind.REMOVE, (5,), shutdown=False), author="ann", submit=True)
+    )
     client.approve(move_id, "bob")
     wait_for("moves in flight", lambda: witness.reassignments(lab.listener(3)))
     pids = stage.pids()
@@ -225,14 +230,15 @@ def require_all_wait(stage: Stage, cut: tuple[int, ...], plan: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
 def test_while_one_of_two_brokers_is_dead_and_the_other_lost_the_controllers_all_waits(
     guardian: Cli, tmp_path: Path
 ) -> None:
     with staged(tmp_path, guardian, 2) as stage:
         lab, client = stage.lab, stage.client
         move_id = stage.submit_file(tmp_path / "moves.json", {0: (2, 1)})
-        restart, _ = client.ask_for("lab", Ask(AskKind.RESTART, (1,), hook="local"), author="ann", submit=True)
+        restart, _ = once_answered(
+            lambda: client.ask_for("lab", Ask(AskKind.RESTART, (1,), hook="local"), author="ann", submit=True)
+        )
         before, pid = stage.replicas(1), stage.pids()[1]
         lab.kafka.kill_broker(2)
         lab.wait_alive([1], [1])

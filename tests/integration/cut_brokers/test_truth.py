@@ -16,22 +16,22 @@ import grpc
 import pytest
 
 from deploy.local.kafka_cluster import ClusterSpec
-from guardian.core.durability import audit
+from guardian.collection.rules.names import NOTHING_KNOWN, values_by_name
 from guardian.errors import ClusterUnavailable
-from guardian.executor.observing import Scope, observe
+from guardian.execution.loop.observing import Scope, observe
+from guardian.health.loop.durability_facts import durability_facts
+from guardian.health.rules.durability import audit
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
 from guardian.model.cluster_state import PartitionState
 from guardian.model.durability import Rating
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.reporter.names import NOTHING_KNOWN, values_by_name
-from guardian.server.durability_facts import durability_facts
 from protos.guardian.v1 import reporter_pb2_grpc
 from tests.integration.cut_brokers import witness
-from tests.integration.cut_brokers.lab import BrokerLab, wait_for
+from tests.integration.cut_brokers.lab import BrokerLab
 from tests.integration.cut_brokers.writers import NumberedWriter, numbers_in
-from tests.patience import CONTROL_S
+from tests.patience import CONTROL_S, PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -73,7 +73,7 @@ def started(home: pytest.TempPathFactory, name: str, brokers: int, kafka: str = 
 
 
 def create(lab: BrokerLab, topic: str, places: Mapping[int, tuple[int, ...]]) -> None:
-    data.create_topics(lab.cluster, {topic: places}, {"min.insync.replicas": "1"})
+    data.create_topics(lab.cluster, {topic: places}, {"min.insync.replicas": "1"}, PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def require_open(found: Sequence[Look]) -> None:
 def lag_ms(lab: BrokerLab, broker: int) -> float:
     """How old the last record of the controllers is that the broker has applied, as its reporter tells."""
     with grpc.insecure_channel(lab.kafka.broker(broker).reporter, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        batch = reporter_pb2_grpc.BrokerReporterStub(channel).Collect(NOTHING_KNOWN.request((LAG,)), timeout=30)
+        batch = reporter_pb2_grpc.BrokerReporterStub(channel).Collect(NOTHING_KNOWN.request((LAG,)), timeout=PATIENCE_S)
     return values_by_name(batch, NOTHING_KNOWN.extended_by(batch))[LAG]
 
 

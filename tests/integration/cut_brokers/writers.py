@@ -11,8 +11,8 @@ from confluent_kafka import TopicPartition as WireTopicPartition
 
 from guardian.kafka import data
 from guardian.model.topology import Cluster
+from tests.patience import PATIENCE_S
 
-_DEADLINE_S = 60.0
 _RECORD_BYTES = 100
 
 
@@ -34,8 +34,8 @@ class NumberedWriter:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join(_DEADLINE_S)
-        assert not self._thread.is_alive(), f"the writer of {self._topic} still waits after {_DEADLINE_S:g} s"
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), f"the writer of {self._topic} still waits after {PATIENCE_S:g} s"
 
     def acked_since(self, moment: float) -> set[int]:
         """The numbers acknowledged at this monotonic time or later."""
@@ -47,7 +47,7 @@ class NumberedWriter:
             self._produce(number)
             self._producer.poll(0)
             number += 1
-        self._producer.flush(_DEADLINE_S)
+        self._producer.flush(PATIENCE_S)
 
     def _produce(self, number: int) -> None:
         def delivered(error: object, _message: object) -> None:
@@ -62,7 +62,7 @@ def numbers_in(cluster: Cluster, topic: str) -> set[int]:
     """All numbers that partition 0 holds now. Raises AssertionError when they can't be read in time."""
     found: set[int] = set()
     with closing(data.consumer(cluster, "cut-brokers", enable_auto_commit=False)) as consumer:
-        deadline = time.monotonic() + _DEADLINE_S
+        deadline = time.monotonic() + PATIENCE_S
         first, end = _watermarks(consumer, topic, deadline)
         consumer.assign([WireTopicPartition(topic, 0, first)])
         position = first
@@ -80,6 +80,6 @@ def _watermarks(consumer: Consumer, topic: str, deadline: float) -> tuple[int, i
     """Where partition 0 begins and ends. Whoever is asked may have ceased to lead a moment ago."""
     while time.monotonic() < deadline:
         with suppress(KafkaException):
-            return consumer.get_watermark_offsets(WireTopicPartition(topic, 0), timeout=_DEADLINE_S)
+            return consumer.get_watermark_offsets(WireTopicPartition(topic, 0), timeout=PATIENCE_S)
         time.sleep(0.1)
     raise AssertionError(f"{topic} has nobody who leads it and tells its offsets")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import grpc
 
 from protos.guardian.v1 import tiering_pb2, tiering_pb2_grpc
+from tests.patience import PATIENCE_S, wait_for
 
 ATTEMPT_S = 4.0
 _REFUSED_PAUSE_S = 0.05
@@ -108,18 +109,15 @@ class EventLoad:
         """How many events were acknowledged."""
         return sum(self.acknowledged)
 
-    def wait_more(self, events: int, deadline_s: float = 90.0) -> None:
+    def wait_more(self, events: int) -> None:
         """Returns once so many more are acknowledged. Raises AssertionError with the last refusals."""
         wanted = self.total + events
-        deadline = time.monotonic() + deadline_s
-        while self.total < wanted:
+
+        def is_acknowledged() -> bool:
             assert not self._failures, self._failures
-            if time.monotonic() > deadline:
-                raise AssertionError(
-                    f"only {events - (wanted - self.total)} of {events} events were acknowledged in {deadline_s:g} s; "
-                    f"refused last: {self.refusals()[-3:]}"
-                )
-            time.sleep(0.05)
+            return self.total >= wanted
+
+        wait_for(f"{events} more events are acknowledged", is_acknowledged, story=lambda: self.refusals()[-3:])
 
     def refusals(self) -> list[Refusal]:
         """The latest, oldest first."""
@@ -194,7 +192,7 @@ def stored_events(channel: grpc.Channel, partition: int) -> list[bytes]:
         request = tiering_pb2.PullSegmentEventsRequest(
             partition=partition_of(partition), from_event_id=len(stored), max_events=_PULL
         )
-        reply = stub.PullSegmentEvents(request, timeout=30.0)
+        reply = stub.PullSegmentEvents(request, timeout=PATIENCE_S)
         for group in reply.groups:  # the first one may begin below what was asked for
             assert group.first_event_id <= len(stored), f"partition {partition}: a hole in the events"
             stored += [event.segment_id for event in group.events[len(stored) - group.first_event_id :]]

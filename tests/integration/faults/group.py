@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import grpc
@@ -17,13 +17,11 @@ from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, raft_pb2, ra
 from tests.integration.faults.digest import Content, content_of
 from tests.integration.faults.judge import ROOT
 from tests.integration.faults.network import Network
+from tests.patience import PATIENCE_S, wait_for
 
 NAMES = ("g1", "g2", "g3")
 GRPC_PORT, HTTP_PORT, RAFT_PORT = 9750, 9751, 9752
-SERVING_DEADLINE_S = 90.0
 _SERVER = ("-m", "guardian.cli.main", "server")
-_STOP_DEADLINE_S = 30.0
-_POLL_S = 0.1
 _CHANNEL_OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 3000),  # that long one attempt may take, on a machine that is busy
@@ -31,15 +29,6 @@ _CHANNEL_OPTIONS = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", 64 << 20),
 ]
-
-
-def poll(what: str, condition: Callable[[], bool], deadline_s: float) -> None:
-    """Returns once the condition holds. Raises AssertionError that says what did not come about."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {deadline_s:g} s still not so: {what}")
-        time.sleep(_POLL_S)
 
 
 class Group:
@@ -106,22 +95,22 @@ class Group:
         process = self._processes.get(name)
         return process is not None and process.poll() is None
 
-    def wait_exit(self, name: str, deadline_s: float) -> int:
+    def wait_exit(self, name: str) -> int:
         """The exit code of a member that is to end by itself."""
         try:
-            return self._processes[name].wait(deadline_s)
+            return self._processes[name].wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{name} still runs after {deadline_s:g} s; it says:\n{self.log(name)}") from None
+            raise AssertionError(f"{name} still runs after {PATIENCE_S:g} s; it says:\n{self.log(name)}") from None
 
     def log(self, name: str, lines: int = 30) -> str:
         path = self.home / name / "log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
 
-    def wait_serving(self, names: Iterable[str] | None = None, deadline_s: float = SERVING_DEADLINE_S) -> None:
+    def wait_serving(self, names: Iterable[str] | None = None) -> None:
         """Returns once each of them answers a linearizable read."""
         for name in self.names if names is None else names:
             try:
-                poll(f"{name} serves", lambda name=name: self._serves(name), deadline_s)  # type: ignore[misc]
+                wait_for(f"{name} serves", lambda name=name: self._serves(name))  # type: ignore[misc]
             except AssertionError as error:
                 raise AssertionError(f"{error}; it says:\n{self.log(name)}") from None
 
@@ -133,7 +122,7 @@ class Group:
         except grpc.RpcError:
             return None
 
-    def leader(self, among: Sequence[str] | None = None, deadline_s: float = SERVING_DEADLINE_S) -> str:
+    def leader(self, among: Sequence[str] | None = None) -> str:
         """The one that says it leads, in the highest term, of those asked."""
         leaders: list[tuple[int, str]] = []
 
@@ -142,14 +131,14 @@ class Group:
             leaders[:] = [(status.term, status.name) for status in statuses if status and status.state == "leader"]
             return bool(leaders)
 
-        poll(f"one of {among or self.names} leads", is_found, deadline_s)
+        wait_for(f"one of {among or self.names} leads", is_found)
         return max(leaders)[1]
 
     def followers(self) -> list[str]:
         leader = self.leader()
         return [name for name in self.names if name != leader]
 
-    def wait_equal(self, deadline_s: float = 60.0) -> None:
+    def wait_equal(self) -> None:
         """Returns once all members have applied the same, and all that is in their logs."""
 
         def is_equal() -> bool:
@@ -157,14 +146,14 @@ class Group:
             indexes = {(s.applied_index, s.last_index) if s else None for s in statuses}
             return len(indexes) == 1 and None not in indexes
 
-        poll("all members have applied the same", is_equal, deadline_s)
+        wait_for("all members have applied the same", is_equal)
 
-    def contents(self, deadline_s: float = 120.0) -> list[Content]:
+    def contents(self) -> list[Content]:
         """What each member has stored, at one index of all: the members are stopped for it.
 
         Raises AssertionError when they do not come to the same index.
         """
-        deadline = time.monotonic() + deadline_s
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             self.start()
             self.wait_serving()
@@ -224,7 +213,7 @@ class Group:
         stub = federation_pb2_grpc.FederationStub(self.channel(name))
         request = federation_pb2.ListFederationRequest(table=federation_pb2.TENANTS, page_size=1)
         try:
-            stub.ListFederation(request, timeout=3.0)
+            stub.ListFederation(request, timeout=10.0)
         except grpc.RpcError:
             return False
         return True
@@ -236,10 +225,10 @@ class Group:
                 os.kill(process.pid, signal_number)
         for name, process in processes.items():
             try:
-                process.wait(_STOP_DEADLINE_S)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 raise AssertionError(
-                    f"{name} still runs {_STOP_DEADLINE_S:g} s after signal {signal_number}; it says:\n{self.log(name)}"
+                    f"{name} still runs {PATIENCE_S:g} s after signal {signal_number}; it says:\n{self.log(name)}"
                 ) from None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,15 +26,15 @@ from raft.errors import REJOIN
 from tests.integration.faults import probes
 from tests.integration.faults.damage import flip, tables
 from tests.integration.faults.event_load import EventLoad
-from tests.integration.faults.group import Group, poll
+from tests.integration.faults.group import Group
 from tests.integration.faults.progress import tell
 from tests.integration.faults.shims import JumpingClock
+from tests.patience import CALL_S, PATIENCE_S, wait_for
 
-_SERVED_S = 120.0
-_REFUSED_S = 90.0
 _ALONE_S = 8.0
 """Long enough for an election of two members, had they a majority: it takes one to two seconds."""
 _ALIKE_S = 10.0
+_LOOKS = 5
 _EVENTS = 100
 _HOUR_S = 3600.0
 _ACTOR = "rounds"
@@ -74,11 +75,11 @@ class Stand:
     def play(self, kind: str) -> None:
         """One round, and what it leaves behind."""
         self._put(f"before {kind}")
-        self.load.wait_more(_EVENTS, _SERVED_S)
+        self.load.wait_more(_EVENTS)
         ROUNDS[kind](self)
-        self.group.wait_serving(deadline_s=_SERVED_S)
+        self.group.wait_serving()
         self._put(f"after {kind}")
-        self.load.wait_more(_EVENTS, _SERVED_S)
+        self.load.wait_more(_EVENTS)
         self.tally.rounds.append(kind)
         lost, diverged = self._count()
         self.tally.lost += lost
@@ -95,7 +96,7 @@ class Stand:
 
     def go_on(self) -> None:
         """Returns once the others have acknowledged more without the members that are broken."""
-        self.load.wait_more(_EVENTS, _SERVED_S)
+        self.load.wait_more(_EVENTS)
 
     @contextmanager
     def replaced_folder(self, name: str, by: Path | None = None) -> Iterator[None]:
@@ -115,7 +116,7 @@ class Stand:
 
     def require_refused(self, name: str, sentence: str, code: int | None = None) -> None:
         """The member ends by itself, and says why."""
-        ended = self.group.wait_exit(name, _REFUSED_S)
+        ended = self.group.wait_exit(name)
         said = self.group.log(name)
         assert sentence in said, f"{name} ended with {ended} and did not say {sentence!r}; it says:\n{said}"
         assert code is None or ended == code, f"{name} ended with {ended}, not {code}; it says:\n{said}"
@@ -125,21 +126,23 @@ class Stand:
         name = f"round-{len(self._registers)}"
         tenant = federation_pb2.Tenant(name=name, owner="faults", description=value)
         entry = federation_pb2.FederationEntry(tenant=tenant)
-        with GuardianClient(self.group.endpoints, timeout_s=_SERVED_S, actor=_ACTOR) as client:
+        with GuardianClient(self.group.endpoints, timeout_s=CALL_S, actor=_ACTOR) as client:
             client.change_federation([federation_pb2.FederationChange(put=entry)])
         self._registers[name] = value
 
     def _count(self) -> tuple[int, int]:
         """How many acknowledged writes some member does not serve, and how many members serve something else than the
-        others, ten seconds after all serve again."""
+        others, ten seconds after all serve again: a machine that is slow takes longer for each look, too."""
         served: dict[str, Served] = {}
 
         def are_alike() -> bool:
             served.update({name: self._served(name) for name in self.group.names})
             return len(set(served.values())) == 1
 
-        with suppress(AssertionError):
-            poll("all serve the same", are_alike, _ALIKE_S)
+        for _ in range(_LOOKS):
+            if are_alike():
+                break
+            time.sleep(_ALIKE_S / _LOOKS)
         answers = list(served.values())
         most = max(answers, key=answers.count)
         lost = max(each.missing for each in answers)
@@ -161,7 +164,7 @@ def _audited(channel: grpc.Channel) -> list[str]:
     request = federation_pb2.ListAuditRequest(until_ms=_FOR_EVER_MS, actor=_ACTOR)
     subjects: list[str] = []
     while True:
-        page = federation_pb2_grpc.FederationStub(channel).ListAudit(request, timeout=_SERVED_S)
+        page = federation_pb2_grpc.FederationStub(channel).ListAudit(request, timeout=PATIENCE_S)
         subjects += [record.subject for record in page.records]
         if not page.next_page_token:
             return subjects
@@ -180,7 +183,7 @@ def _emptied_voter(stand: Stand) -> None:
         before = stand.load.total
         group.start([emptied, behind])
         with suppress(AssertionError):
-            poll("two that lack what was acknowledged go on", lambda: stand.load.total > before, _ALONE_S)
+            wait_for("two without it go on", lambda: stand.load.total > before, deadline_s=_ALONE_S)
         assert stand.load.total == before, f"{emptied}, emptied, and {behind} acknowledged writes without {keeper}"
         group.start([keeper])
         stand.go_on()
@@ -195,9 +198,9 @@ def _older_copy(stand: Stand) -> None:
     older = group.home / "older"
     shutil.copytree(group.data(victim), older)
     group.start([victim])
-    group.wait_serving([victim], _SERVED_S)
+    group.wait_serving([victim])
     stand.go_on()
-    poll(f"{victim} has what the others have", lambda: _has_all(group, victim), _SERVED_S)
+    wait_for(f"{victim} has what the others have", lambda: _has_all(group, victim))
     group.stop([victim])
     with stand.replaced_folder(victim, older):
         group.start([victim])
@@ -252,19 +255,19 @@ def _flipped(file_of: Callable[[Path], Path], *, is_read: bool = True) -> Callab
     def play(stand: Stand) -> None:
         group = stand.group
         victim = stand.choose_victim()
-        poll(f"{victim} has a table", lambda: bool(tables(group.data(victim))), _SERVED_S)
+        wait_for(f"{victim} has a table", lambda: bool(tables(group.data(victim))))
         group.stop([victim])
         path = file_of(group.data(victim))
         flip(path)
         group.start([victim])
         stand.go_on()
         if is_read:
-            ended = group.wait_exit(victim, _REFUSED_S)
+            ended = group.wait_exit(victim)
             assert ended == DAMAGED, f"{victim}, {path.name} damaged, ended with {ended}:\n{group.log(victim)}"
             flip(path)
             group.start([victim])
         else:
-            group.wait_serving([victim], _SERVED_S)
+            group.wait_serving([victim])
 
     return play
 
@@ -276,7 +279,7 @@ def _clocks(seconds: float, whose: str) -> Callable[[Stand], None]:
         for name in names:
             stand.clocks[name].set(seconds)
         stand.go_on()
-        stand.group.wait_serving(deadline_s=_SERVED_S)
+        stand.group.wait_serving()
         for name in names:
             stand.clocks[name].set(0.0)
 

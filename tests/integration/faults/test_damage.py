@@ -14,14 +14,14 @@ from protos.guardian.v1 import insight_pb2, insight_pb2_grpc
 from tests.integration.faults import probes
 from tests.integration.faults.damage import flip, tables
 from tests.integration.faults.event_load import EventLoad
-from tests.integration.faults.group import Group, poll
+from tests.integration.faults.group import Group
 from tests.integration.faults.progress import tell
+from tests.patience import CALL_S, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 _DAMAGED = 65
 _OFTEN = {"disk": {"verify_h": 0.001, "reserve_mb": 1}}
-_NOTICED_S = 120.0
 _STORE = "store/gen-1"
 
 AT_REST: dict[str, Callable[[Path], Path]] = {
@@ -38,7 +38,7 @@ def stop_reason(group: Group, leader: str, name: str) -> str:
     """What the leader's finding says of a member that stopped; empty while there is none."""
     request = insight_pb2.ListFindingsRequest()
     try:
-        report = insight_pb2_grpc.InsightStub(group.channel(leader)).ListFindings(request, timeout=5.0)
+        report = insight_pb2_grpc.InsightStub(group.channel(leader)).ListFindings(request, timeout=CALL_S)
     except grpc.RpcError:
         return ""
     of_it = (each for each in report.findings if each.subject == f"member {name}")
@@ -59,7 +59,7 @@ def require_finding(group: Group, name: str) -> str:
         found[:] = [stop_reason(group, group.leader(others), name)]
         return bool(found[0])
 
-    poll(f"a finding says why {name} stopped", is_found, _NOTICED_S)
+    wait_for(f"a finding says why {name} stopped", is_found)
     return found[0]
 
 
@@ -71,7 +71,7 @@ def test_a_running_leader_whose_tables_are_damaged_hands_over_and_ends(make: Cal
     others = group.followers()
     with EventLoad([group.channel(name) for name in group.names], writers=4, batch=10) as load:
         load.wait_more(500)
-        poll("a table is on the disk", lambda: bool(tables(group.data(leader))), _NOTICED_S)
+        wait_for("a table is on the disk", lambda: bool(tables(group.data(leader))))
         flipped: set[Path] = set()
 
         def has_ended() -> bool:
@@ -83,9 +83,9 @@ def test_a_running_leader_whose_tables_are_damaged_hands_over_and_ends(make: Cal
             flipped.update(fresh)
             return not group.is_running(leader)
 
-        poll("the damaged leader ends", has_ended, _NOTICED_S)
-        assert group.wait_exit(leader, 1.0) == _DAMAGED, group.log(leader)
-        load.wait_more(500, 60.0)
+        wait_for("the damaged leader ends", has_ended)
+        assert group.wait_exit(leader) == _DAMAGED, group.log(leader)
+        load.wait_more(500)
         evidence = require_finding(group, leader)
         assert f"member {leader} stopped: " in evidence
         assert "checksum mismatch" in evidence
@@ -95,7 +95,6 @@ def test_a_running_leader_whose_tables_are_damaged_hands_over_and_ends(make: Cal
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1500)
 def test_damage_in_each_kind_of_file_at_rest_is_found_told_and_never_served(make: Callable[..., Group]) -> None:
     group = make(_OFTEN)
     group.start()
@@ -104,7 +103,7 @@ def test_damage_in_each_kind_of_file_at_rest_is_found_told_and_never_served(make
     others = [name for name in group.names if name != damaged]
     for number in range(50):
         probes.put(group.channel(others[0]), f"r{number}", "x" * 200)
-    poll("a table is on the disk", lambda: bool(tables(group.data(damaged))), _NOTICED_S)
+    wait_for("a table is on the disk", lambda: bool(tables(group.data(damaged))))
     for what, of in AT_REST.items():
         group.stop([damaged])
         path = of(group.data(damaged))
@@ -117,13 +116,13 @@ def test_damage_in_each_kind_of_file_at_rest_is_found_told_and_never_served(make
                 served.add(probes.get(group.channel(damaged), "r7", 1.0))
             return not group.is_running(damaged)
 
-        poll(f"the member with damage in {what} ends", has_ended, _NOTICED_S)
-        assert group.wait_exit(damaged, 1.0) == _DAMAGED, f"{what}: {group.log(damaged)}"
+        wait_for(f"the member with damage in {what} ends", has_ended)
+        assert group.wait_exit(damaged) == _DAMAGED, f"{what}: {group.log(damaged)}"
         assert served <= {"x" * 200}, what
         for other in others:
-            poll(f"{other} knows the reason", lambda other=other: bool(last_words(group, other, damaged)), _NOTICED_S)  # type: ignore[misc]
+            wait_for(f"{other} knows the reason", lambda other=other: bool(last_words(group, other, damaged)))  # type: ignore[misc]
             assert path.relative_to(group.data(damaged)).parts[0] in last_words(group, other, damaged), what
-        poll("the others go on", lambda: probes.refusal_of_put(group.channel(others[0]), "r", what) is None, _NOTICED_S)  # noqa: B023
+        wait_for("the others go on", lambda: probes.refusal_of_put(group.channel(others[0]), "r", what) is None)  # noqa: B023
         flip(path)
         group.start([damaged])
         group.wait_serving([damaged])

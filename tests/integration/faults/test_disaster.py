@@ -31,13 +31,13 @@ from raft.storage.journal import Journal
 from tests.freezing import freeze, kill
 from tests.integration.faults import probes
 from tests.integration.faults.event_load import EventLoad, segment_id, stored_events
-from tests.integration.faults.group import Group, poll
+from tests.integration.faults.group import Group
 from tests.integration.faults.judge import ROOT
 from tests.integration.faults.progress import tell
+from tests.patience import PATIENCE_S, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.integration
 
-DEADLINE_S = 240.0
 PAGE = ROOT / "docs" / "disaster.md"
 WRITERS = 4
 _KEEP_ALL_EVENTS = "[limits]\nevents_per_partition = 100000000\n"
@@ -58,7 +58,7 @@ class Machines:
             log = self.home / f"old-{member.name}.log"
             lake = self.home / "lake"
             self.old[number] = start_member(member, self.old, lake, log, more=_KEEP_ALL_EVENTS)
-        wait_ready(self.old, DEADLINE_S)
+        wait_ready(self.old, PATIENCE_S)
 
     def lose(self, members: list[Member]) -> None:
         """Their processes and their disks."""
@@ -121,7 +121,7 @@ def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
     """As an operator runs it, whose `guardian` is that of these tests."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "GUARDIAN_TIMEOUT": "5s"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * DEADLINE_S, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False)
     tell(f"{Path(command[0]).name} {done.returncode}\n{done.stdout}{done.stderr}")
     return done
 
@@ -175,7 +175,7 @@ def require_a_group(machines: Machines) -> None:
     others = [grpc.insecure_channel(member.grpc) for member in machines.new[1:]]
     try:
         with EventLoad(others, writers=2, batch=10, partitions=WRITERS) as load:
-            load.wait_more(50, DEADLINE_S)
+            load.wait_more(50)
         load.require_all(others[0])
     finally:
         for channel in others:
@@ -192,10 +192,10 @@ def test_two_of_three_members_are_lost_for_good(machines: Machines, channels: li
     assert survivor.process is not None
     fallen = [member for member in machines.old if member is not survivor]
     with EventLoad(channels, writers=WRITERS, batch=20) as load:
-        load.wait_more(500, DEADLINE_S)
+        load.wait_more(500)
         if lags:
             freeze(survivor.process.pid)
-            load.wait_more(500, DEADLINE_S)
+            load.wait_more(500)
         machines.lose(fallen)
         lost_at = time.monotonic()
         processes.send(survivor.process, signal.SIGCONT)
@@ -218,13 +218,13 @@ def test_two_of_three_members_are_lost_for_good(machines: Machines, channels: li
 def test_all_three_members_are_lost_and_a_snapshot_is_at_hand(machines: Machines, channels: list[grpc.Channel]) -> None:
     archive = machines.home / "guardian.tar"
     with EventLoad(channels, writers=WRITERS, batch=20) as load:
-        load.wait_more(500, DEADLINE_S)
+        load.wait_more(500)
         before = list(load.acknowledged)
         save = [sys.executable, "-m", "guardian.cli.main", "raft", "snapshot", "save", str(archive)]
         endpoints = ",".join(member.grpc for member in machines.old)
         environment = {**os.environ, "GUARDIAN_ENDPOINTS": endpoints, "GUARDIAN_TIMEOUT": "120s"}
-        saved = subprocess.run(save, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
-        load.wait_more(500, DEADLINE_S)
+        saved = subprocess.run(save, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        load.wait_more(500)
         for member in machines.old:
             processes.kill(member.process)  # type: ignore[arg-type]
         lost_at = time.monotonic()
@@ -251,7 +251,7 @@ def _give_lead(group: Group, name: str) -> None:
             return client.raft_status().leader == name or client.transfer_leader(name) == name
         return False
 
-    poll(f"{name} leads", leads, DEADLINE_S)
+    wait_for(f"{name} leads", leads)
 
 
 def _serving(probed: subprocess.CompletedProcess[str]) -> set[str]:

@@ -14,7 +14,7 @@ from tests.integration.faults.judge import LINEARIZABLE, judge
 from tests.integration.faults.progress import tell
 from tests.integration.faults.recording import Plan, Recording
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.integration
 
 _LEAST_FAULTS = 3
 _PLAN = Plan(operations=10_000, clients=64, registers=200, holders=20, deadline_s=600.0, until_told=True)

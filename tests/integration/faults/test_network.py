@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.faults.network import Network, NetworkUnavailable
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +43,7 @@ class Mailbox:
         address = self.network.address(to)
         subprocess.run(self.network.command(self.name, [sys.executable, "-c", _SENDER, text, address]), check=True)
 
-    def has(self, text: str, wait_s: float = 10.0) -> bool:
+    def has(self, text: str, wait_s: float = PATIENCE_S) -> bool:
         assert self.process.stdout is not None
         deadline = time.monotonic() + wait_s
         while text not in self.received and time.monotonic() < deadline:
@@ -97,7 +98,7 @@ def test_namespaces_links_and_processes_are_removed_also_after_a_failure() -> No
     with pytest.raises(ZeroDivisionError):
         fail_in_the_middle()
     [mailbox] = mailboxes
-    assert mailbox.process.wait(10.0) != 0
+    assert mailbox.process.wait(PATIENCE_S) != 0
     assert not any(Path(f"/run/netns/{namespace}").exists() for namespace in namespaces)
     tag = namespaces[0].removesuffix("-a")
     assert tag not in subprocess.run(["ip", "link"], capture_output=True, text=True, check=True).stdout

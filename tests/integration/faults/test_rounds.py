@@ -16,7 +16,7 @@ from tests.integration.faults.recording import Plan, Recording
 from tests.integration.faults.rounds import ROUNDS, Stand
 from tests.integration.faults.shims import JumpingClock
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.integration
 
 _OF_EACH_KIND = (
     "emptied voter",

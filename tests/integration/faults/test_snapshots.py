@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+from functools import partial
 
 import pytest
 
 from tests.integration.faults.event_load import EventLoad
-from tests.integration.faults.group import Group, poll
+from tests.integration.faults.group import Group
 from tests.integration.faults.progress import tell
+from tests.patience import wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 _PADDING_BYTES = 8000
-_FED_S = 120.0
 
 
 def _leave_behind(group: Group, load: EventLoad, away: str) -> None:
@@ -29,7 +30,7 @@ def _leave_behind(group: Group, load: EventLoad, away: str) -> None:
         leader = group.status(group.leader(among=[name for name in group.names if name != away]))
         return leader is not None and leader.first_index > had + 1
 
-    poll(f"the log is cut beyond {had}", is_trimmed, 240.0)
+    wait_for(f"the log is cut beyond {had}", is_trimmed)
     tell(f"{away} had {had}; {load.total} events are acknowledged")
 
 
@@ -46,7 +47,7 @@ def test_a_member_that_was_down_past_the_trim_point_gets_a_snapshot_and_is_the_s
         _leave_behind(group, load, away)
     with EventLoad(channels, writers=2, batch=10, partitions=100) as slow:
         group.start([away])  # writes go on while it is fed
-        group.wait_serving([away], _FED_S)
+        group.wait_serving([away])
         slow.wait_more(100)
     assert _installed(group, away) >= 1, group.log(away)
     load.require_all(group.channel(away))
@@ -65,11 +66,7 @@ def test_a_group_that_is_killed_while_a_snapshot_is_installed_comes_back_whole(g
         started_at = time.time()
         group.start()
         # Anywhere between its first new chunk and the switch to the new store, differently each time.
-        poll(
-            f"{away} is being fed",
-            lambda since=started_at: _is_fed(group, away, since) or _installed(group, away) > 0,  # type: ignore[misc]
-            _FED_S,
-        )
+        wait_for(f"{away} is being fed", partial(_is_or_was_fed, group, away, started_at))
         time.sleep(chooser.uniform(0, 0.5))
         is_done = _installed(group, away) > 0
         group.kill(group.names)
@@ -77,10 +74,14 @@ def test_a_group_that_is_killed_while_a_snapshot_is_installed_comes_back_whole(g
         if is_done:
             break
     group.start()
-    group.wait_serving(deadline_s=_FED_S)
+    group.wait_serving()
     for name in group.names:
         load.require_all(group.channel(name))
     group.require_identical()
+
+
+def _is_or_was_fed(group: Group, name: str, since: float) -> bool:
+    return _is_fed(group, name, since) or _installed(group, name) > 0
 
 
 def _is_fed(group: Group, name: str, since: float) -> bool:

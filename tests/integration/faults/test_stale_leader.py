@@ -16,14 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.answering import register
 from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
 from tests.integration.faults.group import NAMES, Group
 from tests.integration.faults.network import Network
-from tests.integration.tiering.harness import DEADLINE_S, Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import Stored, TieredCluster, guardian_plugin
 from tests.integration.tiering.records import VALUE_BYTES, produce, require_whole
+from tests.patience import CALL_S, PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -75,8 +77,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         )
         tiered.kafka.starters = {1: network.command(BROKER, []), 101: network.command(CONTROLLER, [])}
         stack.enter_context(tiered)
-        client = stack.enter_context(GuardianClient(group.endpoints, timeout_s=DEADLINE_S))
-        client.register_cluster(tiered.cluster)
+        client = stack.enter_context(GuardianClient(group.endpoints, timeout_s=CALL_S))
+        register(client, tiered.cluster)
         yield Scene(network, tiered, client)
 
 
@@ -95,16 +97,16 @@ def test_a_leader_that_was_replaced_behind_its_back_can_neither_finish_nor_add_a
         refused = set(stored["finishing"].live()[0])
         scene.cut()
         for partition in (finishing, adding):
-            until("a new leader is there", lambda p=partition: tiered.leader(p, scene.others) != 1)  # type: ignore[misc]
+            wait_for("a new leader is there", lambda p=partition: tiered.leader(p, scene.others) != 1)  # type: ignore[misc]
         produce(scene.others, "adding", range(RECORDS, 2 * RECORDS), 1)
         for topic in stored:
             tiered.wait_offloaded(topic, of=scene.others)
-        until("all is copied by the new leader", lambda: are_finished(stored["finishing"].live()[0]))
+        wait_for("all is copied by the new leader", lambda: are_finished(stored["finishing"].live()[0]))
         before = {topic: (of.events(0), of.live()) for topic, of in stored.items()}
         copies = {topic: tiered.remote_files(topic)() for topic in stored}
         roll_by_one_record(scene, adding)
-        until("the stale leader may not add", lambda: scene.refusals("adding"))
-    until("the stale leader may not finish", lambda: scene.refusals("finishing"))
+        wait_for("the stale leader may not add", lambda: scene.refusals("adding"))
+    wait_for("the stale leader may not finish", lambda: scene.refusals("finishing"))
 
     assert all(own < highest for topic in stored for own, highest in scene.refusals(topic))
     assert {topic: (of.events(0), of.live()) for topic, of in stored.items()} == before
@@ -112,7 +114,7 @@ def test_a_leader_that_was_replaced_behind_its_back_can_neither_finish_nor_add_a
     require_whole(scene.others, "finishing", RECORDS)
     require_whole(scene.others, "adding", 2 * RECORDS)
     scene.network.heal()
-    until("broker 1 is back", lambda: tiered.in_sync(finishing, scene.others) == {1, 2, 3})
+    wait_for("broker 1 is back", lambda: tiered.in_sync(finishing, scene.others) == {1, 2, 3})
     produce(tiered.cluster, "finishing", range(RECORDS, 2 * RECORDS), 1)
     tiered.wait_offloaded("finishing")
     require_whole(tiered.cluster, "finishing", 2 * RECORDS)
@@ -131,12 +133,12 @@ def roll_by_one_record(scene: Scene, partition: TopicPartition) -> None:
     """To the stale leader, where it is never committed: what was there before becomes a whole segment."""
     stale = replace(scene.tiered.cluster, bootstrap=scene.tiered.kafka.broker(1).listener)
     failures: list[object] = []
-    producer = data.producer(stale, acks="1", message_timeout_ms=round(DEADLINE_S * 1000))
+    producer = data.producer(stale, acks="1", message_timeout_ms=round(PATIENCE_S * 1000))
     producer.produce(
         partition.topic,
         value=b"lost".ljust(VALUE_BYTES),
         partition=partition.partition,
         on_delivery=lambda error, _: failures.append(error),
     )
-    assert producer.flush(DEADLINE_S) == 0
+    assert producer.flush(PATIENCE_S) == 0
     assert failures == [None], "the stale leader did not take the record"

@@ -33,9 +33,8 @@ from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
 from tests.freezing import freeze, kill, thaw
 from tests.integration.leading import who_leads
-from tests.patience import CONTROL_S
+from tests.patience import CALL_S, CONTROL_S, PATIENCE_S, wait_for
 
-DEADLINE_S = 120.0
 # A segment holds some thirty records of tests.integration.tiering.records.
 TOPIC_CONFIG = {
     "remote.storage.enable": "true",
@@ -46,15 +45,6 @@ TOPIC_CONFIG = {
 # Kafka 4 has segments of a megabyte or more, but for tests.
 _SEGMENT_BYTES = {"4.3": "internal.segment.bytes", "3.9": "segment.bytes"}
 _TRANSFERER = Path(__file__).parent / "HoldableTransferer.java"
-
-
-def until(what: str, condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
-    """Returns once the condition holds. Raises AssertionError that says what did not come about."""
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {deadline_s:g} s still not so: {what}")
-        time.sleep(0.1)
 
 
 class TieredCluster:
@@ -98,7 +88,7 @@ class TieredCluster:
         """With small segments that leave the local disk once they are copied."""
         own = {name.replace("_", "."): value for name, value in config.items()}
         size = {_SEGMENT_BYTES[self.kafka.spec.kafka]: "32768"}
-        data.create_topics(self.cluster, {topic: dict(replicas)}, {**TOPIC_CONFIG, **size, **own}, DEADLINE_S)
+        data.create_topics(self.cluster, {topic: dict(replicas)}, {**TOPIC_CONFIG, **size, **own}, PATIENCE_S)
 
     def control(self, of: Cluster | None = None) -> closing[KafkaControl]:
         """As the brokers of `of` see it; `with tiered.control() as control`."""
@@ -135,19 +125,19 @@ class TieredCluster:
         topic_id = base64.urlsafe_b64encode(self.topic_id(topic)).decode().rstrip("=")
         return lambda: list((self.remote / LOCAL_STORAGE_FOLDER).glob(f"{topic}-*-{topic_id}/*"))
 
-    def wait_offloaded(self, topic: str, deadline_s: float = DEADLINE_S, of: Cluster | None = None) -> None:
+    def wait_offloaded(self, topic: str, of: Cluster | None = None) -> None:
         """Returns once each leader has but its active segment on its disk: all before was copied, and deleted."""
         with self.control(of) as control:
-            until(f"{topic} is offloaded", lambda: self._is_offloaded(topic, control), deadline_s)
+            wait_for(f"{topic} is offloaded", lambda: self._is_offloaded(topic, control))
 
     @contextmanager
-    def copying_held(self, broker: int) -> Iterator[Callable[[], None]]:
+    def copying_held(self, broker: int) -> Iterator[Callable[[], object]]:
         """While it lasts, the broker's copies wait in their middle. Gives a function that returns once one does."""
         hold, held = self._broker(broker) / "hold", self._broker(broker) / "held"
         held.unlink(missing_ok=True)  # of a broker that was killed while it held one
         hold.touch()
         try:
-            yield lambda: until(f"broker {broker} is in the middle of a copy", held.exists)
+            yield lambda: wait_for(f"broker {broker} is in the middle of a copy", held.exists)
         finally:
             hold.unlink()
 
@@ -198,7 +188,7 @@ class Members:
 
     def client(self) -> GuardianClient:
         """A context manager; as patient as a test is."""
-        return GuardianClient(self.endpoints, timeout_s=DEADLINE_S)
+        return GuardianClient(self.endpoints, timeout_s=CALL_S)
 
     def start(self) -> None:
         """Starts those that do not run, and returns when all serve."""
@@ -252,8 +242,8 @@ class Stored:
         )
         return are_finished and all(set(live[number]) == remote.get(number, set()) for number in live)
 
-    def wait_tidy(self, deadline_s: float = DEADLINE_S) -> None:
-        until(f"metadata and remote storage of {self._topic} agree", self.is_tidy, deadline_s)
+    def wait_tidy(self) -> None:
+        wait_for(f"metadata and remote storage of {self._topic} agree", self.is_tidy)
 
     def copied_up_to(self, partition: int) -> int:
         """The offset after the last one that a finished copy holds; 0: there is none."""

@@ -10,10 +10,10 @@ from confluent_kafka import TopicPartition as WirePartition
 from guardian.kafka import data
 from guardian.kafka.data import KafkaError
 from guardian.model.topology import Cluster, TopicPartition
+from tests.patience import PATIENCE_S
 
 VALUE_BYTES = 1000
 _BATCH = 8  # small ones, so that a segment of some kilobytes ends between two of them
-_PATIENCE_S = 90.0
 
 
 def produce(cluster: Cluster, topic: str, numbers: range, partitions: int) -> None:
@@ -35,7 +35,7 @@ def produce(cluster: Cluster, topic: str, numbers: range, partitions: int) -> No
             value = str(number).encode().ljust(VALUE_BYTES)
             for partition in range(partitions):
                 producer.produce(topic, value=value, partition=partition, on_delivery=note)
-        assert producer.flush(_PATIENCE_S) == 0, "records were not acknowledged in time"
+        assert producer.flush(PATIENCE_S) == 0, "records were not acknowledged in time"
     assert not failures, f"records were not accepted: {failures[0]}"
 
 
@@ -51,7 +51,7 @@ def read(cluster: Cluster, partition: TopicPartition, start: int, end: int) -> l
         numbers: list[int] = []
         expected = start
         failure = ""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while expected < end:
             message = consumer.poll(1.0)
             assert time.monotonic() < deadline, f"{partition} from {start}: nothing after {expected - 1}{failure}"
@@ -72,8 +72,8 @@ def read(cluster: Cluster, partition: TopicPartition, start: int, end: int) -> l
 
 def require_whole(cluster: Cluster, topic: str, count: int) -> None:
     """Every partition holds the numbers 0 ... count - 1, once each, in order, from its very first offset on."""
-    ends = data.end_offsets(cluster, [topic], _PATIENCE_S)
-    starts = data.start_offsets(cluster, [topic], _PATIENCE_S)
+    ends = data.end_offsets(cluster, [topic], PATIENCE_S)
+    starts = data.start_offsets(cluster, [topic], PATIENCE_S)
     for partition, end in sorted(ends.items()):
         assert (starts[partition], end) == (0, count), f"{partition} reaches from {starts[partition]} to {end}"
         assert read(cluster, partition, 0, end) == list(range(count)), f"{partition} is not in order"

@@ -13,24 +13,25 @@ import pytest
 from confluent_kafka import TopicPartition as WirePartition
 from confluent_kafka.admin import AdminClient
 
-from guardian.core.validating import resolve
-from guardian.executor.driver import Driver
+from deploy.local.answering import register
+from guardian.execution.loop.driver import Driver
+from guardian.execution.loop.ports import DriverClocks, DriverPorts, DriverSettings
 from guardian.kafka.control import KafkaControl
 from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from guardian.tickets.rules.validating import resolve
 from tests.integration.tiering.harness import (
     Members,
     Stored,
     TieredCluster,
     guardian_plugin,
-    until,
 )
 from tests.integration.tiering.records import produce, read, require_whole
 from tests.memory_execution import MemoryExecutionStore
-from tests.patience import CONTROL_S
+from tests.patience import CONTROL_S, PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +53,7 @@ def tiered(members: Members, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     home, metadata = tmp_path_factory.mktemp("tiered"), guardian_plugin(members.endpoints)
     with TieredCluster(home, metadata, brokers=4, follower_fetch_last_tiered_offset_enable="true") as tiered:
         with members.client() as client:
-            client.register_cluster(tiered.cluster)
+            register(client, tiered.cluster)
         yield tiered
         tiered.require_all_alive()
 
@@ -65,10 +66,9 @@ class Mover:
         self._control = KafkaControl(tiered.cluster, CONTROL_S)
         self._store = MemoryExecutionStore()
         self._driver = Driver(
-            self._store,
-            lambda _: self._control,
-            now_ms=lambda: time.time_ns() // 1_000_000,
-            tiered_warm_up_s=WARM_UP_S,
+            DriverPorts(self._store, lambda _: self._control),
+            DriverClocks(lambda: time.time_ns() // 1_000_000),
+            DriverSettings(tiered_warm_up_s=WARM_UP_S),
         )
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Mover:
                 print(*said, sep="\n")  # noqa: T201  (the story of a failure)
             return condition()
 
-        until(what, is_so)
+        wait_for(what, is_so, every_s=0.1)
 
     @property
     def task(self) -> ExecutionTask:
@@ -130,11 +130,11 @@ def partition(tiered: TieredCluster, members: Members, new_topic: Callable[[], s
     with members.client() as client:
         stored = Stored(client, tiered, topic, 1)
         # How many segments there are depends on how the producer happens to batch.
-        until(
+        wait_for(
             "all closed segments are copied",
             lambda: 0 < tiered.local_segments(partition, 1)[-1] == stored.copied_up_to(0),
         )
-    until("some have left the local disk", lambda: tiered.local_segments(partition, 1)[0] > RECORDS // 4)
+    wait_for("some have left the local disk", lambda: tiered.local_segments(partition, 1)[0] > RECORDS // 4)
     return partition
 
 
@@ -181,7 +181,7 @@ def test_out_of_range_is_only_what_is_gone(tiered: TieredCluster, partition: Top
     gone = RECORDS // 3
     admin = AdminClient({"bootstrap.servers": tiered.cluster.bootstrap})
     for done in admin.delete_records([WirePartition(partition.topic, 0, gone)]).values():
-        done.result(30)
+        done.result(PATIENCE_S)
     assert read(tiered.cluster, partition, gone, RECORDS) == list(range(gone, RECORDS))
     with pytest.raises(AssertionError, match="out of range"):
         read(tiered.cluster, partition, gone - 1, RECORDS)

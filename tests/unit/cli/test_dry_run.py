@@ -13,9 +13,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner, Result
 
-from guardian.cli.raft_rehearsing import after, heir_of, view_of
 from guardian.client import GuardianClient
-from guardian.core.tokens import parse_tokens
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -23,11 +21,13 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.protection import DiskKey, Lever, LeverKind, Protection
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.server.protection import ReplicatedProtectionStore
+from guardian.protection.loop.protection import ReplicatedProtectionStore
+from guardian.replication.commands.raft_rehearsing import after, heir_of, view_of
+from guardian.security.rules.tokens import parse_tokens
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 from raft.protocol import AddLearner, Promote, Remove
 from tests.command_line import app
-from tests.unit.server.member import Member, plan
+from tests.unit.member.member import Member, plan
 
 # Commands that change nothing: they look, they calculate, or they write the one new file that they are asked for.
 LOOKS = {
@@ -43,6 +43,9 @@ LOOKS = {
     "raft snapshot save",
     "raft snapshot salvage", "raft snapshot verify", "raft status", "status", "support-bundle", "tenant list",
     "ticket approvals",
+    "ticket why-approval",
+    "whoami",
+    "roles",
     "ticket list", "ticket preview", "ticket show", "ticket watch", "tiering partition", "tiering segments",
     "tiering topics", "tiering verify", "token list", "topic list", "version", "what-if cut", "what-if grow",
     "what-if lose", "what-if shrink", "what-if upgrade",
@@ -232,7 +235,7 @@ def test_a_standing_rate_is_checked_by_the_server_and_not_stored(cli: Cli, membe
     assert shown.exit_code == 0, shown.output
     assert "A ticket of kind throttle-override can run on cluster live; nothing was stored." in shown.stdout
     assert isinstance(cli("broker", "throttle", "--cluster", "none", *asked[4:]).exception, NotFound)
-    assert not member.store.read_local().tickets(None)
+    assert not tuple(member.store.read_local().walk_tickets())
 
 
 def test_a_configuration_is_shown_with_its_value_before_and_not_stored(cli: Cli, member: Member) -> None:
@@ -247,7 +250,7 @@ def test_a_configuration_is_shown_with_its_value_before_and_not_stored(cli: Cli,
     assert "cluster live refuses the configuration of topic t: INVALID_CONFIG" in str(refused.exception)
     unproven = cli("topic", "delete", "t", "--cluster", "live", "--dry-run")
     assert "who used the topics is not known: audit.url is not set" in str(unproven.exception)
-    assert not member.store.read_local().tickets(None)
+    assert not tuple(member.store.read_local().walk_tickets())
 
 
 def test_a_cluster_is_compared_with_what_is_registered(cli: Cli, member: Member) -> None:

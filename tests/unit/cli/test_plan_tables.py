@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from guardian.cli.plan.tables import show_loads, show_plan
+from guardian.cli.plan_tables import show_loads, show_plan
 from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import (
     GoalResult,

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from guardian.cli.options import Connection, use
 from guardian.client import GuardianClient
 from tests.command_line import app
-from tests.unit.server.member import Member, plan
+from tests.unit.member.member import Member, plan
 
 ONE_WAY_S = 1.2
 BYTES_PER_S = 20_000

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.command_line import app
-from tests.unit.server.member import Member
+from tests.unit.member.member import Member
 
 CAUTION = "every certificate may do everything: add [security]"
 

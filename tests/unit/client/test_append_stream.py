@@ -13,8 +13,10 @@ import pytest
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, OutcomeUnknown, Unavailable
 from protos.guardian.v1 import sessions_pb2, sessions_pb2_grpc, tiering_pb2
+from tests.patience import CALL_S, PATIENCE_S
 
-DEADLINE_S = 30.0
+pytestmark = pytest.mark.slow
+
 Reply = tiering_pb2.StreamSegmentEventsReply
 # What a member does with a request, by the number of requests that came before it: None carries it out.
 Trouble = Callable[[int, tiering_pb2.StreamSegmentEventsRequest], "Reply | None"]
@@ -115,7 +117,7 @@ def members(group: Group) -> Iterator[list[Member]]:
 
 @pytest.fixture
 def client(members: list[Member]) -> Iterator[GuardianClient]:
-    with GuardianClient([member.endpoint for member in members], timeout_s=DEADLINE_S) as client:
+    with GuardianClient([member.endpoint for member in members], timeout_s=CALL_S) as client:
         yield client
 
 
@@ -125,7 +127,7 @@ def append(value: int) -> tiering_pb2.AppendSegmentEventsRequest:
 
 
 def answers(futures: list[Future[tiering_pb2.AppendSegmentEventsReply]]) -> list[int]:
-    return [future.result(DEADLINE_S).results[0].next_event_id for future in futures]
+    return [future.result(PATIENCE_S).results[0].next_event_id for future in futures]
 
 
 def test_appends_are_answered_in_order_and_carried_out_in_order(group: Group, client: GuardianClient) -> None:
@@ -196,7 +198,7 @@ def test_a_request_that_is_wrong_fails_and_the_others_go_on(group: Group, client
     with client.segment_event_stream() as stream:
         futures = [stream.append(append(number)) for number in range(6)]
         with pytest.raises(InvalidInput, match="three is wrong"):
-            futures[3].result(DEADLINE_S)
+            futures[3].result(PATIENCE_S)
         assert answers(futures[:3] + futures[4:]) == [0, 1, 2, 4, 5]
 
 
@@ -215,10 +217,10 @@ def test_an_answer_that_never_comes_is_a_mystery_and_the_window_is_free_again(
         futures = [stream.append(append(number)) for number in range(2)]
         for future in futures:
             with pytest.raises(Unavailable):
-                future.result(DEADLINE_S)
+                future.result(PATIENCE_S)
         assert isinstance(futures[0].exception(), OutcomeUnknown)
         group.trouble = lambda _number, _request: None
-        assert stream.append(append(9)).result(DEADLINE_S).results[0].next_event_id == 9
+        assert stream.append(append(9)).result(PATIENCE_S).results[0].next_event_id == 9
 
 
 @pytest.mark.slow
@@ -227,7 +229,7 @@ def test_a_member_that_hangs_costs_a_part_of_the_time(group: Group, members: lis
     original = members[0]._stream
 
     def hang(requests: Iterator[tiering_pb2.StreamSegmentEventsRequest], _context: object) -> Iterator[Reply]:
-        is_over.wait(DEADLINE_S)
+        is_over.wait(PATIENCE_S)
         yield from original(requests, _context)  # type: ignore[arg-type]
 
     hanging = Member.__new__(Member)
@@ -235,12 +237,12 @@ def test_a_member_that_hangs_costs_a_part_of_the_time(group: Group, members: lis
     hanging.__init__(group)  # type: ignore[misc]
     try:
         with (
-            GuardianClient([hanging.endpoint, members[1].endpoint], timeout_s=4.0) as client,
+            GuardianClient([hanging.endpoint, members[1].endpoint], timeout_s=12.0) as client,
             client.segment_event_stream(window=2) as stream,
         ):
             client._calls._members.leader = hanging.endpoint
             for number in range(6):
-                assert stream.append(append(number)).result(DEADLINE_S).results[0].next_event_id == number
+                assert stream.append(append(number)).result(PATIENCE_S).results[0].next_event_id == number
         assert group.carried_out == list(range(6))
     finally:
         is_over.set()

@@ -9,17 +9,23 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any, cast
 
+import grpc
 import pytest
 
 from guardian.client import GuardianClient, stubs
+from guardian.client.calls import SLOW
 from guardian.errors import InvalidInput, NotFound, OutcomeUnknown, Overloaded, Unavailable
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
-from guardian.server.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
+from guardian.replication.store.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
 from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft import errors as raft_errors
-from tests.unit.server.member import Member, plan
+from tests.patience import CALL_S
+from tests.unit.member.member import Member, plan
+
+pytestmark = pytest.mark.slow
 
 TIMEOUT_S = 3.0
 
@@ -129,7 +135,7 @@ def test_without_endpoints_or_with_a_bad_one_there_is_no_client() -> None:
 
 
 def test_a_dead_member_is_passed_over_and_the_one_that_answers_is_asked_first(member: Member, dead: str) -> None:
-    with GuardianClient([dead, member.endpoint], timeout_s=TIMEOUT_S) as client:
+    with GuardianClient([dead, member.endpoint], timeout_s=CALL_S) as client:
         client.create_ticket(plan(3, 2), author="ann")
         assert len(client.tickets()) == 1
 
@@ -150,7 +156,7 @@ def test_a_member_without_a_leader_is_passed_over(member: Member) -> None:
     alone = Member()
     alone.replica.has_leader = False
     try:
-        with GuardianClient([alone.endpoint, member.endpoint], timeout_s=TIMEOUT_S) as client:
+        with GuardianClient([alone.endpoint, member.endpoint], timeout_s=CALL_S) as client:
             assert client.list_clusters()[0].name == "live"
     finally:
         alone.stop()
@@ -179,7 +185,7 @@ def test_when_nobody_answers_all_are_named(dead: str) -> None:
 
 def test_what_is_wrong_is_wrong_at_every_member(member: Member) -> None:
     """Asking another one would only take longer."""
-    with GuardianClient([member.endpoint, "127.0.0.1:1"], timeout_s=TIMEOUT_S) as client:
+    with GuardianClient([member.endpoint, "127.0.0.1:1"], timeout_s=CALL_S) as client:
         with pytest.raises(NotFound, match="ticket 't-1' does not exist"):
             client.ticket("t-1")
         with pytest.raises(NotFound, match="cluster 'nowhere' is not registered"):
@@ -324,14 +330,39 @@ def test_an_overload_that_lasts_is_said_so_with_its_hint(member: Member, monkeyp
     assert caught.value.retry_after_ms == LOW_DISK_RETRY_MS
 
 
+class _TooMuchWaits(grpc.RpcError):
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.RESOURCE_EXHAUSTED
+
+    def details(self) -> str:
+        return "five plans of ann wait"
+
+    def trailing_metadata(self) -> Any:
+        return ()
+
+
+def test_what_a_change_would_do_is_waited_for_as_long_as_asked_and_not_for_a_turn() -> None:
+    given_s: list[float] = []
+
+    def refuse(_request: object, timeout: float, metadata: object) -> object:
+        given_s.append(timeout)
+        raise _TooMuchWaits
+
+    with GuardianClient(["127.0.0.1:1"], timeout_s=5.0) as client:
+        for at_least_s in (0.0, 480.0):
+            with pytest.raises(Overloaded, match="five plans of ann wait"):
+                client._calls.rehearse(lambda _: cast("Any", refuse), federation_pb2.GetMemberRequest(), at_least_s)
+    assert given_s == [pytest.approx(5.0 * SLOW), pytest.approx(480.0, rel=0.01)]
+
+
 @pytest.mark.slow
 def test_a_stale_read_needs_no_leader_and_says_how_old_it_is(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     member.replica.has_leader = False
     monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
+    with GuardianClient([member.endpoint], timeout_s=CALL_S) as client, client.allow_stale(2.0) as staleness:
+        assert client.list_clusters()[0].name == "live"
+    assert staleness.worst_s == 1.5
     with GuardianClient([member.endpoint], timeout_s=2.0) as client:
-        with client.allow_stale(2.0) as staleness:
-            assert client.list_clusters()[0].name == "live"
-        assert staleness.worst_s == 1.5
         with client.allow_stale(1.0), pytest.raises(Unavailable):
             client.list_clusters()
         with pytest.raises(Unavailable):
@@ -343,15 +374,14 @@ def test_a_stale_read_of_many_pages_needs_no_leader_either(member: Member, monke
     async def no_leader(*_: object) -> None:
         raise Unavailable("nobody leads")
 
-    monkeypatch.setattr("guardian.server.async_store.AsyncStore._read_index", no_leader)
+    monkeypatch.setattr("guardian.replication.store.async_store.AsyncStore._read_index", no_leader)
     monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
     partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
-    with GuardianClient([member.endpoint], timeout_s=2.0) as client:
-        with client.allow_stale(2.0) as staleness:
-            assert client.list_live_segments(partition) == ([], 0, {})
-        assert staleness.worst_s == 1.5
-        with pytest.raises(Unavailable):
-            client.list_live_segments(partition)
+    with GuardianClient([member.endpoint], timeout_s=CALL_S) as client, client.allow_stale(2.0) as staleness:
+        assert client.list_live_segments(partition) == ([], 0, {})
+    assert staleness.worst_s == 1.5
+    with GuardianClient([member.endpoint], timeout_s=2.0) as client, pytest.raises(Unavailable):
+        client.list_live_segments(partition)
 
 
 def test_a_message_that_is_too_large_is_not_sent_again_and_again(
@@ -377,7 +407,7 @@ def test_a_proxy_for_the_web_is_not_asked(member: Member, dead: str, monkeypatch
         monkeypatch.setenv(name, f"http://{dead}")
     for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
-    with GuardianClient([member.endpoint], timeout_s=TIMEOUT_S) as client:
+    with GuardianClient([member.endpoint], timeout_s=CALL_S) as client:
         assert client.tickets() == ()
 
 
@@ -385,7 +415,7 @@ def test_a_watch_goes_on_at_another_member_when_its_own_dies() -> None:
     first = Member()
     second = Member(first.machine)
     try:
-        with GuardianClient([first.endpoint, second.endpoint], timeout_s=TIMEOUT_S) as client:
+        with GuardianClient([first.endpoint, second.endpoint], timeout_s=CALL_S) as client:
             ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
             watch = client.watch(ticket.id)
             assert next(watch)[0].state is TicketState.PENDING
@@ -403,7 +433,7 @@ def test_a_watch_goes_on_at_another_member_when_its_own_hangs(member: Member) ->
     """A process that is stopped keeps its connections, so nothing but time tells."""
     tunnel = Tunnel(member.endpoint)
     try:
-        with GuardianClient([tunnel.endpoint, member.endpoint], timeout_s=TIMEOUT_S) as client:
+        with GuardianClient([tunnel.endpoint, member.endpoint], timeout_s=2 * TIMEOUT_S) as client:
             ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
             watch = client.watch(ticket.id)
             assert next(watch)[0].state is TicketState.PENDING

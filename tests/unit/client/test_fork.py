@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from guardian.client import GuardianClient
-from tests.unit.server.member import Member
+from tests.unit.member.member import Member
 
 CHILDREN = 200
 

@@ -10,9 +10,9 @@ import pytest
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound, OutOfRange
 from protos.guardian.v1 import tiering_pb2 as pb
-from tests.unit.server.member import Member
+from tests.patience import CALL_S, PATIENCE_S
+from tests.unit.member.member import Member
 
-DEADLINE_S = 30.0
 STARTED, FINISHED = pb.COPY_SEGMENT_STARTED, pb.COPY_SEGMENT_FINISHED
 
 
@@ -25,7 +25,7 @@ def member() -> Iterator[Member]:
 
 @pytest.fixture
 def client(member: Member) -> Iterator[GuardianClient]:
-    with GuardianClient([member.endpoint], timeout_s=DEADLINE_S) as client:
+    with GuardianClient([member.endpoint], timeout_s=CALL_S) as client:
         yield client
 
 
@@ -74,7 +74,7 @@ def test_a_pipeline_of_appends_keeps_their_order(client: GuardianClient) -> None
         futures = [
             stream.append(pb.AppendSegmentEventsRequest(partitions=[part(0, started(number))])) for number in range(50)
         ]
-        assert [future.result(DEADLINE_S).results[0].next_event_id for future in futures] == list(range(1, 51))
+        assert [future.result(PATIENCE_S).results[0].next_event_id for future in futures] == list(range(1, 51))
     assert pulled(client, 0) == list(range(50))
 
 
@@ -150,7 +150,7 @@ def test_a_follower_goes_on_where_it_was_at_another_member() -> None:
     first = Member()
     second = Member(first.machine)
     try:
-        with GuardianClient([first.endpoint, second.endpoint], timeout_s=DEADLINE_S) as client:
+        with GuardianClient([first.endpoint, second.endpoint], timeout_s=CALL_S) as client:
             client.append_segment_events([part(0, started(1))])
             follow = client.follow_segment_events([(partition(0), 0)])
             seen: list[int] = []

@@ -9,16 +9,16 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from guardian.client import GuardianClient
+from guardian.health.loop.observed import LakeObserved
+from guardian.member.web import create_app
 from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.topology import Broker, Cluster
-from guardian.server.observed import LakeObserved
-from guardian.server.web import create_app
+from guardian.model.wire.entries import entry_to_proto
+from guardian.model.wire.federation import cluster_to_proto
 from guardian.web.parts import Local, Person, WebParts
-from guardian.wire.entries import entry_to_proto
-from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
-from tests.unit.server.lake import TO_MS, write_lake
-from tests.unit.server.member import Member
+from tests.unit.member.lake import TO_MS, write_lake
+from tests.unit.member.member import Member
 
 ENTRIES: tuple[Entry, ...] = (
     Tenant("pay", "payments team", ("gold",), "cards & accounts"),

@@ -15,7 +15,7 @@ from guardian.console.health import (
     skews,
     sums,
 )
-from guardian.model.finding import FindingKind
+from guardian.health.model.finding import FindingKind
 from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.web.observed import BrokerSeen, ClusterSeen, LogDirSeen
 from protos.guardian.v1 import insight_pb2 as pb

@@ -12,8 +12,7 @@ import pytest
 
 from guardian.console.live import LiveFeeds, Look
 from guardian.errors import NotFound, Overloaded, Unavailable
-
-DEADLINE_S = 60.0
+from tests import patience
 
 
 @pytest.fixture
@@ -55,11 +54,11 @@ async def values(stream: AsyncIterator[str]) -> AsyncIterator[object]:
 
 
 async def next_of(found: AsyncIterator[object]) -> object:
-    return await asyncio.wait_for(anext(found), DEADLINE_S)
+    return await asyncio.wait_for(anext(found), patience.PATIENCE_S)
 
 
 async def rest_of(found: AsyncIterator[object]) -> list[object]:
-    return await asyncio.wait_for(collect(found), DEADLINE_S)
+    return await asyncio.wait_for(collect(found), patience.PATIENCE_S)
 
 
 async def collect(found: AsyncIterator[object]) -> list[object]:
@@ -67,10 +66,7 @@ async def collect(found: AsyncIterator[object]) -> list[object]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(patience.until, holds)
 
 
 def test_all_pages_hear_of_each_change_from_one_watch(feeds: LiveFeeds) -> None:
@@ -213,6 +209,44 @@ def test_too_many_pages_are_refused_before_their_answer_begins(
     asyncio.run(run())
 
 
+def test_each_person_has_so_many_pages_and_takes_none_of_anothers() -> None:
+    feeds = LiveFeeds(pause_s=0.01, heartbeat_s=0.05, pages_per_person=2)
+    source = Source()
+
+    async def run() -> None:
+        pages = [values(feeds.messages(f"t-{at} of ann", source.look, "ann")) for at in range(2)]
+        for page in pages:
+            await next_of(page)
+        with pytest.raises(Overloaded, match="2 live pages of yours are open"):
+            feeds.require_room("ann")
+        # Many that were let in at once find out as they begin.
+        assert [text async for text in feeds.messages("t-3 of ann", source.look, "ann")] == []
+        feeds.require_room("bob")
+        await next_of(values(feeds.messages("t-1 of bob", source.look, "bob")))
+
+    asyncio.run(run())
+    feeds.close()
+
+
+def test_where_all_pages_are_taken_one_who_has_few_gets_one_of_who_has_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guardian.console.live._MOST_PAGES", 3)
+    feeds = LiveFeeds(pause_s=0.01, heartbeat_s=0.05, pages_per_person=3)
+    source = Source()
+
+    async def run() -> None:
+        ann = [values(feeds.messages("t of ann", source.look, "ann")) for _ in range(3)]
+        for page in ann:
+            await next_of(page)
+        bob = values(feeds.messages("t of bob", source.look, "bob"))
+        await next_of(bob)
+        assert await rest_of(ann[2]) == []
+        with pytest.raises(Overloaded, match="3 live pages are open at this member"):
+            feeds.require_room("bob")  # it would only go to and fro
+
+    asyncio.run(run())
+    feeds.close()
+
+
 def test_a_silent_stream_says_that_it_lives() -> None:
     feeds = LiveFeeds(pause_s=0.01, heartbeat_s=0.05)
     source = Source()
@@ -224,7 +258,7 @@ def test_a_silent_stream_says_that_it_lives() -> None:
                 break
 
     try:
-        asyncio.run(asyncio.wait_for(run(), DEADLINE_S))
+        asyncio.run(asyncio.wait_for(run(), patience.PATIENCE_S))
     finally:
         feeds.close()
 

@@ -12,11 +12,13 @@ import pytest
 from guardian.console.rendering import STATIC_PATH
 from guardian.errors import Unavailable
 from guardian.model.federation import Tenant
+from guardian.model.wire.entries import entry_to_proto
 from guardian.web.observed import NothingObserved
 from guardian.web.parts import Local
-from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from tests.unit.console.site import Site, site
+
+pytestmark = pytest.mark.slow
 
 PATHS = (
     "/console/",

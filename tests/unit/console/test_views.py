@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guardian.console.tenants import tenant_lines
+from guardian.federation.pages import tenant_lines
 from guardian.model.federation import Tenant, Topic
 from guardian.web.observed import ClusterSeen, TopicSeen, TopicSize
 from tests.unit.console.site import Site, site

@@ -6,10 +6,10 @@ import pytest
 
 from deploy.local import federation, processes
 from deploy.local.federation import Federation, LocalCluster
-from deploy.local.home import default_home
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import plan_members
 from deploy.local.processes import LocalProcess
+from guardian.cli.local_home import default_home
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 
 

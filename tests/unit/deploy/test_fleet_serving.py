@@ -24,15 +24,15 @@ from deploy.local.fleet.kafka import SimulatedKafka
 from deploy.local.fleet.model import BrokerModel
 from deploy.local.fleet.serving import Served, answer, serve
 from deploy.local.fleet.shape import ClusterShape, FleetSpec, fleet
+from guardian.collection.rules.ingest import Asked, ingest
+from guardian.collection.rules.layout import MetricLayout
+from guardian.collection.rules.names import NOTHING_KNOWN, values_by_name
 from guardian.errors import InvalidInput
 from guardian.kafka.witness import read_claim
+from guardian.lake.model.schema import LOG_DIR_SAMPLES, METRIC_SAMPLES, PARTITION_SAMPLES
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.ingest import Asked, ingest
-from guardian.reporter.layout import MetricLayout
-from guardian.reporter.names import NOTHING_KNOWN, values_by_name
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
-from spark_analytics.lake.schema import LOG_DIR_SAMPLES, METRIC_SAMPLES, PARTITION_SAMPLES
 
 NOW_MS = 1_795_000_000_000
 SPEC = FleetSpec(brokers=12, replicas=60, clusters=1, seed=7)

@@ -1,8 +1,10 @@
 import json
 import os
 import stat
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -11,8 +13,8 @@ from deploy.local import broker_hook, kafka_cluster
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.processes import LocalProcess
 from deploy.local.state import to_state
-from guardian.errors import InvalidInput
-from guardian.model.topology import SecurityProtocol
+from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.model.topology import SecurityProtocol, TopicPartition
 
 
 def test_a_planned_cluster_has_its_places_before_anything_runs(tmp_path: Path) -> None:
@@ -115,3 +117,93 @@ def test_the_password_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -
     cluster = KafkaCluster.plan(ClusterSpec("live", sasl=True), tmp_path)
     assert cluster.ensure_password() == cluster.ensure_password() == cluster.sasl_password_file.read_text()
     assert stat.S_IMODE(cluster.sasl_password_file.stat().st_mode) == 0o600
+
+
+class Watched:
+    """In place of the control: the answers, one a round, each an error or how many seconds it takes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: float | ClusterUnavailable) -> None:
+        self.now_s, self.answers, self.asked = 0.0, iter(answers), 0
+        monkeypatch.setattr("deploy.local.kafka_cluster.time.monotonic", lambda: self.now_s)
+        monkeypatch.setattr("deploy.local.kafka_cluster.time.sleep", lambda _: None)
+        monkeypatch.setattr(KafkaCluster, "_wait_for", lambda *_: None)
+        monkeypatch.setattr(KafkaCluster, "_ask_all", self._answer)
+
+    def _answer(self) -> None:
+        self.asked += 1
+        answer = next(self.answers)
+        if isinstance(answer, ClusterUnavailable):
+            raise answer
+        self.now_s += answer
+
+
+def test_a_cluster_is_ready_when_its_brokers_have_answered_promptly_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch, ClusterUnavailable("no answer"), 1.0, 9.0, 1.0, 1.0, 1.0)
+    KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path).wait_ready()
+    assert watched.asked == 5
+
+
+def test_where_no_answer_is_prompt_a_cluster_is_ready_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch, *[25.0] * 4)
+    KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path).wait_ready()
+    assert watched.asked == 3
+
+
+def test_a_cluster_that_gives_no_answer_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, *[ClusterUnavailable("no answer")] * 100)
+    monkeypatch.setattr(
+        "deploy.local.kafka_cluster.time.sleep", lambda _: setattr(watched, "now_s", watched.now_s + 10)
+    )
+    with pytest.raises(ClusterUnavailable, match="no answer"):
+        KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path).wait_ready(60)
+
+
+def test_a_broker_that_ends_before_it_answers_is_told_of_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch, *[ClusterUnavailable("no answer")] * 100)
+    ends = iter([None, None, None, ClusterUnavailable("broker 1 of cluster live has ended")])
+
+    def wait_for(*_: object) -> None:
+        if (ended := next(ends)) is not None:
+            raise ended
+
+    monkeypatch.setattr(KafkaCluster, "_wait_for", wait_for)
+    with pytest.raises(ClusterUnavailable, match="broker 1 of cluster live has ended"):
+        KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path).wait_ready()
+    assert watched.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("named", "leader", "is_known"), [((1, 2, 3), 1, True), ((1, 2), 1, False), ((1, 2, 3), -1, False)]
+)
+def test_brokers_know_a_cluster_when_they_name_all_and_the_leaders_of_internal_topics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[int, ...], leader: int, is_known: bool
+) -> None:
+    partition = TopicPartition("__consumer_offsets", 0)
+
+    class Control:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def describe_cluster(self) -> SimpleNamespace:
+            return SimpleNamespace(brokers=dict.fromkeys(named))
+
+        def describe_partitions(self) -> list[TopicPartition]:
+            return [partition, TopicPartition("orders", 0)]
+
+        def partitions_seen_by(self, _broker: int, topics: list[str]) -> dict[TopicPartition, SimpleNamespace]:
+            assert topics == [partition.topic]
+            return {partition: SimpleNamespace(leader=leader)}
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(kafka_cluster, "KafkaControl", Control)
+    cluster = KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path)
+    with nullcontext() if is_known else pytest.raises(ClusterUnavailable, match="broker 1 does not know"):
+        cluster._ask_all()

@@ -3,11 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import members, ports
-from deploy.local.members import Member, plan_members, render_config, with_free_ports
+from deploy.local import members, ports, processes
+from deploy.local.federation import _OURS
+from deploy.local.members import APPROVALS, Member, plan_members, render_config, start_member, with_free_ports
 from deploy.local.state import from_state, to_state
 from guardian import config
 from guardian.errors import Unavailable
+from guardian.model.tickets.approval import load_approvals
+from guardian.tickets.kinds.registry import HAVE_SIZE
 
 
 def test_a_members_file_is_one_that_the_server_reads(tmp_path: Path) -> None:
@@ -26,6 +29,20 @@ def test_a_members_file_is_one_that_the_server_reads(tmp_path: Path) -> None:
     assert read.lake == str(tmp_path / "lake")
     assert (read.collect.interval_s, read.collect.flush_s) == (2.0, 4.0)
     assert read.planner == {"disk_reserve": 0.0}  # a laptop's disk may be nearly full of other things
+
+
+def test_with_certificates_one_person_may_still_work_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "spawn", lambda *_, **__: None)
+    plain, with_tls = (plan_members(1, tmp_path / each, certs)[0] for each, certs in (("a", None), ("b", tmp_path)))
+    for member in (plain, with_tls):
+        start_member(member, [member], tmp_path / "lake", tmp_path / "log")
+    assert config.load(plain.config).approvals is None
+    read = config.load(with_tls.config)
+    assert read.approvals == tmp_path / APPROVALS
+    people, healing = load_approvals(read.approvals, HAVE_SIZE).rules
+    assert (people.approvers, people.author_may_approve, people.automatic) == (("*",), True, False)
+    assert (healing.authors, healing.automatic) == (("healing",), True)
+    assert APPROVALS in _OURS, "wiped with the rest"
 
 
 def test_a_group_of_one_has_no_peers(tmp_path: Path) -> None:

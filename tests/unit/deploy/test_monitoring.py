@@ -15,21 +15,21 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.build import text_of
-from guardian.activity.store import StoreStatus
+from guardian.activity.store.store import StoreStatus
 from guardian.client import GuardianClient
+from guardian.collection.loop.counting import CollectionCounters
+from guardian.events.loop.sinks import EventSinks
+from guardian.events.model import sinks_of
+from guardian.federation.service.tenancy import TopicTenants
+from guardian.lake.store.writer import LakeStatus
+from guardian.member.metrics import Measured, MemberMetrics
 from guardian.model.actor import Agent
-from guardian.model.certificate import CertificateLife
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.federation import Entry, Tenant, Topic
-from guardian.model.sink import sinks_of
 from guardian.model.ticket import TicketState, TicketTransition
-from guardian.reporter.counting import CollectionCounters
-from guardian.reporter.lake_writer import LakeStatus
-from guardian.server.counting import LoopCounters, Method
-from guardian.server.metrics import Measured, MemberMetrics
-from guardian.server.sinks import EventSinks
-from guardian.server.tenancy import TopicTenants
-from guardian.wire.entries import entry_to_proto
+from guardian.model.wire.entries import entry_to_proto
+from guardian.security.model.certificate import CertificateLife
+from guardian.serving.counting import LoopCounters, Method
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from raft.configuration import Role
 from raft.protocol import MemberStatus
@@ -46,7 +46,7 @@ from tests.unit.deploy.monitoring import (
     rules,
     use_of,
 )
-from tests.unit.server.member import Member, plan
+from tests.unit.member.member import Member, plan
 
 NAMES = sorted(BOARDS)
 OF_PROMETHEUS = {"up": frozenset[str](), "ALERTS": frozenset({"alertname", "alertstate"})}
@@ -56,7 +56,7 @@ OF_PROMETHEUS = {"up": frozenset[str](), "ALERTS": frozenset({"alertname", "aler
 def member_metrics(monkeypatch: pytest.MonkeyPatch) -> dict[str, frozenset[str]]:
     """By sample the labels, of the pages of a member to which everything has happened once."""
     member = Member()
-    # What a group of several knows beside: a real member is asked in tests/integration/test_monitoring.py.
+    # What a group of several knows beside: a real member is asked in tests/integration/deploy/test_monitoring.py.
     status = replace(
         member.replica.status(),
         staleness_s=0.1,

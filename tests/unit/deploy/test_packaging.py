@@ -16,6 +16,7 @@ import yaml
 from typer.core import TyperGroup
 
 from tests.command_line import COMMAND
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -65,7 +66,7 @@ def test_systemd_takes_the_unit(path: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -1,8 +1,6 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from deploy.local import processes
 from deploy.local.processes import LocalProcess
 from deploy.local.state import from_state, to_state
+from tests.patience import until
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
@@ -23,15 +22,8 @@ PARENT = (
 
 def spawn(program: str, log: Path) -> LocalProcess:
     process = processes.spawn([sys.executable, "-c", program], log)
-    wait_for(lambda: "\n" in processes.output(process))
+    until(lambda: "\n" in processes.output(process))
     return process
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_process_lives_in_its_own_session_until_it_is_stopped(tmp_path: Path) -> None:
@@ -47,9 +39,9 @@ def test_a_process_lives_in_its_own_session_until_it_is_stopped(tmp_path: Path) 
 def test_a_session_gives_way_to_the_command_that_started_it(tmp_path: Path) -> None:
     process = spawn(SLEEPER, tmp_path / "log")
     try:
-        wait_for(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 10\n"))
+        until(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 10\n"))
         processes.give_way(process.pid, 19)
-        wait_for(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 19\n"))
+        until(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 19\n"))
     finally:
         processes.stop_all([process])
 
@@ -65,7 +57,7 @@ def test_children_end_with_their_parent(tmp_path: Path) -> None:
     child = int(processes.output(process).split()[1])
     assert psutil.pid_exists(child)
     processes.stop_all([process])
-    wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
+    until(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_pid_that_was_given_to_somebody_else_is_dead_to_us_and_never_signalled(tmp_path: Path) -> None:
@@ -84,7 +76,7 @@ def test_a_pid_that_was_given_to_somebody_else_is_dead_to_us_and_never_signalled
 def test_a_killed_child_that_nobody_waited_for_counts_as_dead(tmp_path: Path) -> None:
     process = spawn(SLEEPER, tmp_path / "log")
     os.kill(process.pid, signal.SIGKILL)
-    wait_for(lambda: not processes.is_alive(process))
+    until(lambda: not processes.is_alive(process))
 
 
 def test_a_process_survives_its_state(tmp_path: Path) -> None:
@@ -99,7 +91,7 @@ def test_what_a_process_says_begins_where_it_was_started(tmp_path: Path) -> None
     log = tmp_path / "log"
     log.write_text("an earlier run\n")
     process = spawn("print('one\\ntwo\\nthree')", log)
-    wait_for(lambda: not processes.is_alive(process))
+    until(lambda: not processes.is_alive(process))
     assert processes.output(process) == "one\ntwo\nthree\n"
     assert processes.last_lines(process, 2) == "two\nthree"
 
@@ -107,5 +99,5 @@ def test_what_a_process_says_begins_where_it_was_started(tmp_path: Path) -> None
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 def test_a_pid_that_nobody_has_is_dead(tmp_path: Path, seconds: float) -> None:
     process = spawn("print('gone')", tmp_path / "log")
-    wait_for(lambda: not processes.is_alive(process))
+    until(lambda: not processes.is_alive(process))
     assert not processes.is_alive(replace(process, started_s=seconds))

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.errors import InvalidInput
-from guardian.interop import broker_sets_json, capacity_json, confluent_placement, topicctl_yaml
+from guardian.interop import broker_sets_json, capacity_json, confluent_placement, reassignment_json, topicctl_yaml
 from guardian.interop.capacity_json import Capacity, machines_of
 from guardian.interop.json_file import read_json
-from guardian.kafka import reassignment_json
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import RUN_PLAN
 from guardian.model.tasks import CreateTopic, ExpandTopic
@@ -63,6 +62,25 @@ def test_a_host_that_is_not_known_is_asked_for() -> None:
         machines_of(given, shared, [], "node")
     with pytest.raises(InvalidInput, match="more than a machine can have"):
         machines_of({-1: Capacity(1e30, 1.0, 1.0, cores=1)}, LIVE, [])
+
+
+def test_entries_of_other_brokers_are_left_out_and_told() -> None:
+    given = Capacity(100.0, 10.0, 10.0, cores=2)
+    found = machines_of({-1: given, 1: given, 7: given, 9: given}, LIVE, [])
+    assert [machine.broker_id for machine in found.machines] == [1, 2]
+    (remark,) = found.remarks
+    assert remark.startswith("broker 7, 9: not in cluster live; left out")
+    with pytest.raises(InvalidInput, match=r"capacity file has no broker of cluster live \(got 7, 9\)"):
+        machines_of({7: given, 9: given}, LIVE, [])
+
+
+def test_fractions_of_cores_are_told_and_never_more_than_there_are() -> None:
+    found = machines_of({1: Capacity(1.0, 1.0, 1.0, cores=3.5), 2: Capacity(1.0, 1.0, 1.0, cores=0.5)}, LIVE, [])
+    assert [machine.cores for machine in found.machines] == [3, 1]
+    assert [remark.split(",")[0] for remark in found.remarks] == [
+        "broker 2: 0.5 cores count as 1", "broker 1: 3.5 cores count as 3",
+    ]  # fmt: skip
+    assert machines_of({-1: Capacity(1.0, 1.0, 1.0, cores=4.0)}, LIVE, []).remarks == ()
 
 
 def test_capacities_are_written_as_they_are_read() -> None:

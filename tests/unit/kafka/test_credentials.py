@@ -6,9 +6,17 @@ import os
 from pathlib import Path
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from guardian.errors import InvalidInput
 from guardian.kafka.credentials import ENVIRONMENT, SecretFolder
+from guardian.kafka.tls import brokers_context
 from guardian.model.topology import ClusterSecurity, SecurityProtocol
 
 OUTSIDE = [
@@ -109,6 +117,38 @@ def test_a_ca_without_a_certificate_is_refused_and_none_at_all_is_fine(tmp_path:
     assert SecretFolder(None).ca_file(ClusterSecurity(SecurityProtocol.SSL)) == ""
     with pytest.raises(InvalidInput, match="it holds no certificate; use one or more in PEM format"):
         SecretFolder(tmp_path).ca_file(ClusterSecurity(SecurityProtocol.SSL, ca_secret="ca.pem"))
+
+
+def test_a_keytab_is_told_from_other_files(tmp_path: Path) -> None:
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "GSSAPI", "ann@A.B", keytab_secret="keytab")
+    (tmp_path / "keytab").write_text("a password")
+    with pytest.raises(InvalidInput, match=r"^security\.keytab_secret is 'keytab': it is no keytab; make one by ktadd"):
+        SecretFolder(tmp_path).keytab_file(security)
+    (tmp_path / "keytab").write_bytes(b"\x05\x02\xff")
+    assert SecretFolder(tmp_path).keytab_file(security) == str(tmp_path / "keytab")
+
+
+@pytest.mark.parametrize(
+    ("key", "cause"),
+    [("of another", "the key is of another certificate"), ("encrypted", "the key is encrypted"), ("", "PEM format")],
+)
+def test_a_key_that_is_of_no_use_is_told_without_asking_the_terminal(tmp_path: Path, key: str, cause: str) -> None:
+    authority, phrase = trustme.CA(), BestAvailableEncryption(b"s3cret")
+    for name in ("ann", "ben"):
+        certificate = authority.issue_cert(f"{name}.example.test")
+        certificate.cert_chain_pems[0].write_to_path(str(tmp_path / f"{name}.crt"))
+        certificate.private_key_pem.write_to_path(str(tmp_path / f"{name}.key"))
+    private = load_pem_private_key((tmp_path / "ann.key").read_bytes(), None)
+    keys = {
+        "of another": (tmp_path / "ben.key").read_bytes(),
+        "encrypted": private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, phrase),
+        "": b"no key",
+    }
+    (tmp_path / "used.key").write_bytes(keys[key])
+    security = ClusterSecurity(SecurityProtocol.SSL, certificate_secret="ann.crt", key_secret="used.key")
+    secrets = SecretFolder(tmp_path)
+    with pytest.raises(InvalidInput, match=f"certificate_secret is 'ann.crt' and key_secret is 'used.key': .*{cause}"):
+        brokers_context(security, "", secrets.certificate_files(security))
 
 
 def test_a_password_goes_over_tls_or_is_not_sent() -> None:

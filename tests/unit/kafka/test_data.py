@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,33 @@ def test_the_login_and_the_ca_come_from_the_secrets_that_the_cluster_names(
         "s3cret",
     )
     assert config["ssl.ca.location"] == str(tmp_path / "ca.pem")
+
+
+def test_certificates_keytabs_and_tokens_come_from_the_secrets_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"crt": CERTIFICATE, "key": "key", "keytab": "\x05key", "token": "a.b.c"}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    shown = {"certificate_secret": "crt", "key_secret": "key"}
+
+    def config_of(mechanism: str, username: str = "", **more: str) -> dict[str, Any]:
+        security = ClusterSecurity(SecurityProtocol.SASL_SSL, mechanism, username, **shown, **more)
+        return data.client_config(Cluster("live", "b1:9092", security=security))
+
+    kerberos = config_of("GSSAPI", "ann@A.B", keytab_secret="keytab")
+    assert kerberos["sasl.kerberos.principal"] == "ann@A.B"
+    assert kerberos["sasl.kerberos.keytab"] == str(tmp_path / "keytab")
+    assert kerberos["sasl.kerberos.service.name"] == "kafka"
+    assert (kerberos["ssl.certificate.location"], kerberos["ssl.key.location"]) == (
+        str(tmp_path / "crt"),
+        str(tmp_path / "key"),
+    )
+    given, ends_s = config_of("OAUTHBEARER", token_secret="token")["oauth_cb"]("")
+    assert given == "a.b.c"
+    assert ends_s > time.time()
+    with pytest.raises(InvalidInput, match=r"tls_server_name is 'b\.test', which librdkafka does not have"):
+        config_of("OAUTHBEARER", token_secret="token", tls_server_name="b.test")
 
 
 @pytest.mark.parametrize("partitions", [{}, {1: (1, 2)}, {0: (1,), 2: (1,)}])

@@ -10,7 +10,7 @@ from typing import Any
 import kafka.errors as kafka_errors
 import pytest
 
-from guardian.kafka import control as module
+from guardian.kafka import session as module
 from guardian.kafka.gate import needs_no_proof
 from guardian.kafka.patience import Patience
 
@@ -69,13 +69,14 @@ class Clock:
         return self.now_s
 
 
-class SessionWithAHungBroker(module._Session):
+class SessionWithAHungBroker(module.BrokerSession):
     """Broker 2 takes every question and never answers; the others answer at once. Waiting is all that takes time."""
 
     def __init__(self, clock: Clock, timeout_s: float) -> None:
-        manager = SimpleNamespace(call_soon=lambda work, *given: work(*given), connection_delay=lambda _: 0.0)
-        wire = SimpleNamespace(manager=manager, sleep=self._no_sleep)
-        super().__init__(wire, clock.now_s + timeout_s, timeout_s, needs_no_proof)  # type: ignore[arg-type]
+        connections = SimpleNamespace(
+            start=lambda work, *given: work(*given), connection_delay_s=lambda _: 0.0, sleep=self._no_sleep
+        )
+        super().__init__(connections, clock.now_s + timeout_s, timeout_s, needs_no_proof)  # type: ignore[arg-type]
         self._clock = clock
         self.asked: list[int] = []
 

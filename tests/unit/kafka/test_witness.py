@@ -14,13 +14,15 @@ import pytest
 from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest, DescribeQuorumResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataResponse
 
-from guardian.core.cluster_truth import described, partitions_of
 from guardian.errors import Undecided
+from guardian.kafka.cluster_truth import described, partitions_of
 from guardian.kafka.controllers import Node
 from guardian.kafka.witness import HOLDS_S, ClusterMemory, ask_witness, fenced_servers, find_witness, no_lags, view
 from guardian.model import topology
 from guardian.model.cluster_state import PartitionState
 from guardian.model.topology import TopicPartition
+
+pytestmark = pytest.mark.slow
 
 T0 = TopicPartition("t", 0)
 BEFORE, AFTER = PartitionState(1, (1, 2, 3), (1, 2, 3)), PartitionState(2, (1, 2, 3), (2, 3))
@@ -230,7 +232,7 @@ def test_one_request_of_each_kind_proves_a_witness_which_is_asked_alone_for_a_se
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_a_broker_that_is_cut_off_is_never_believed_and_holds_nobody_up(cut: int) -> None:
     async def run() -> None:
-        cluster, memory = Cluster(), ClusterMemory()
+        cluster, memory = Cluster(attempt_s=20.0), ClusterMemory()
         await look(cluster, memory)
         cluster.cut_off(cut)
         memory.proven = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardian.model.topology import Cluster
-from guardian.wire.federation import cluster_to_proto
+from guardian.model.wire.federation import cluster_to_proto
 from metastore.commands import SessionUse, content_of
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine

@@ -11,9 +11,9 @@ from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
-from guardian.wire.federation import cluster_to_proto
-from guardian.wire.operations import ask_to_proto
-from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.model.wire.operations import ask_to_proto
+from guardian.model.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import records_pb2 as pb

@@ -10,13 +10,15 @@ from guardian.model.cordon import Cordon
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Protection
 from guardian.model.topology import Broker, Cluster
-from guardian.wire.cordons import cordon_to_proto
-from guardian.wire.federation import cluster_to_proto
-from guardian.wire.protection import protection_to_proto
+from guardian.model.wire.cordons import cordon_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.model.wire.protection import protection_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from metastore.tables import clusters
 from protos.guardian.v1 import federation_pb2, operations_pb2, placement_pb2, tickets_pb2
 from protos.guardian.v1 import records_pb2 as pb
+from tests.counting_view import CountingView
 
 Propose = Callable[..., pb.CommandReply]
 LIVE = Cluster("live", "b1:9092,b2:9092", "id-1", brokers=(Broker(1, "r1", "shanghai", "h:9"), Broker(2)))
@@ -76,6 +78,32 @@ def test_a_name_or_a_cluster_id_that_is_taken_is_a_conflict(
     reply = propose(put_cluster=put(other))
     assert (reply.error_kind, "cluster live is registered with cluster_id id-1" in reply.error) == (pb.CONFLICT, True)
     assert machine.read().clusters() == (LIVE,)
+
+
+def test_a_cluster_is_found_by_kafkas_id_without_reading_the_others(
+    machine: MetastoreStateMachine, propose: Propose
+) -> None:
+    for number in range(50):
+        propose(put_cluster=put(Cluster(f"c{number}", "x:1", f"id-of-{number}")))
+    view = CountingView(machine.read().snapshot)
+    found = clusters.stored_cluster_by_id(view, "id-of-7")
+    assert (found is not None and found.name, view.rows) == ("c7", 2)
+    assert machine.read().cluster_by_id("id-of-7") == Cluster("c7", "x:1", "id-of-7")
+    assert machine.read().cluster_by_id("c7") is None
+    propose(drop_cluster=pb.DropCluster(name="c7"))
+    assert machine.read().cluster_by_id("id-of-7") is None
+    propose(put_cluster=put(Cluster("again", "x:1", "id-of-7")))
+    assert machine.read().cluster_by_id("id-of-7") == Cluster("again", "x:1", "id-of-7")
+
+
+def test_a_cluster_that_takes_the_name_of_one_and_the_id_of_another_is_a_conflict(
+    machine: MetastoreStateMachine, propose: Propose
+) -> None:
+    bulk = Cluster("bulk", "x:1", "id-2")
+    for known in (LIVE, bulk):
+        propose(put_cluster=put(known))
+    assert propose(put_cluster=put(Cluster("live", "x:1", "id-2"))).error_kind == pb.CONFLICT
+    assert machine.read().clusters() == (bulk, LIVE)
 
 
 def test_a_wrong_field_is_invalid(machine: MetastoreStateMachine, propose: Propose) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.core.assigning import assign
+from guardian.collection.rules.assigning import assign
 from guardian.model.collection import BrokerKey, CollectionAssignment
-from guardian.wire.collection import assignment_from_proto, assignment_to_proto
+from guardian.model.wire.collection import assignment_from_proto, assignment_to_proto
 from protos.guardian.v1 import records_pb2 as pb
 from tests.unit.metastore.proposing import Group
 

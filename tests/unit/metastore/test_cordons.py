@@ -6,7 +6,7 @@ import pytest
 
 from guardian.model.cordon import Cordon
 from guardian.model.topology import TopicPartition
-from guardian.wire.cordons import cordon_to_proto
+from guardian.model.wire.cordons import cordon_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import placement_pb2, records_pb2

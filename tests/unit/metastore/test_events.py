@@ -10,8 +10,8 @@ from guardian.model.actor import Agent
 from guardian.model.event import Event, EventKind
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.ticket import TicketState, TicketTransition
-from guardian.wire.events import event_from_proto, event_to_proto
-from guardian.wire.tickets import execution_to_proto, transition_to_proto
+from guardian.model.wire.events import event_from_proto, event_to_proto
+from guardian.model.wire.tickets import execution_to_proto, transition_to_proto
 from protos.guardian.v1 import events_pb2
 from protos.guardian.v1 import records_pb2 as pb
 from tests.unit.metastore.test_tickets import EXECUTION, TICKET, Store
@@ -93,6 +93,17 @@ def test_events_are_read_in_pages(store: Store) -> None:
     [last] = events(store, after=first[-1].id)
     assert last.to_state is TicketState.REJECTED
     assert events(store, after=last.id) == ()
+
+
+def test_the_newest_event_is_known_without_reading_the_others(store: Store) -> None:
+    assert store.machine.read().newest_event_id == 0
+    store.add(TICKET)
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+    assert store.machine.read().newest_event_id == events(store)[-1].id
+    put(store, cursors=[events_pb2.SinkCursor(sink="a", delivered=7)])  # in the same table, behind all events
+    assert store.machine.read().newest_event_id == events(store)[-1].id
+    put(store, trim_below=events(store)[-1].id + 1)
+    assert store.machine.read().newest_event_id == 0
 
 
 def put(store: Store, **fields: object) -> pb.CommandReply:

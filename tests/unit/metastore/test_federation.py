@@ -10,8 +10,8 @@ import pytest
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.topology import Broker, BrokerState, Cluster
-from guardian.wire.entries import entry_from_proto, entry_to_proto
-from guardian.wire.federation import cluster_to_proto
+from guardian.model.wire.entries import entry_from_proto, entry_to_proto
+from guardian.model.wire.federation import cluster_to_proto
 from metastore import keys
 from metastore.keys import Table
 from protos.guardian.v1 import federation_pb2 as fed
@@ -124,7 +124,7 @@ def test_every_kind_can_be_dropped_together(group: Group) -> None:
     drops = [drop(tenant="pay"), drop(idc_policy="two"), drop(machine="m1"), drop_exclusion("live", 3)]
     assert changed(group, *drops, drop_topic("live", "orders")) == [0] * 5
     left = {row[0][0] for row in group.content()}
-    assert left == {Table.CLUSTER, Table.AUDIT, Table.TOPIC_OWNER}
+    assert left == {Table.CLUSTER, Table.CLUSTER_BY_ID, Table.AUDIT, Table.TOPIC_OWNER}
 
 
 def test_a_broker_that_was_emptied_is_active_again_once_its_exclusion_is_lifted(group: Group) -> None:

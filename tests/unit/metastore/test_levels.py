@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from guardian.errors import Conflict
-from guardian.server.store import ReplicatedStore
+from guardian.replication.store.store import ReplicatedStore
 from metastore import levels
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine

@@ -11,7 +11,7 @@ import pytest
 from guardian.errors import InvalidInput
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
-from guardian.wire.plans import plan_hash, plan_to_bytes
+from guardian.model.wire.plans import plan_hash, plan_to_bytes
 from metastore import keys
 from metastore.memory import MemoryStore
 from metastore.records import Record

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import DiskKey, Hold, Lever, LeverKind, Protection
-from guardian.wire.protection import protection_to_proto
+from guardian.model.wire.protection import protection_to_proto
 from metastore import keys
 from metastore.records import Delete
 from protos.guardian.v1 import records_pb2 as pb

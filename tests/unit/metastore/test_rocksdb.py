@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from metastore import rocksdb
 from metastore.records import Put, Record
 from metastore.rocksdb import RocksDbStore
 from metastore.store import StoreError
+from tests.patience import until
 
 
 def made(path: Path, value: bytes = b"1", index: int = 5) -> None:
@@ -180,11 +180,9 @@ def test_the_space_of_what_is_deleted_is_given_back(tmp_path: Path, monkeypatch:
         for number in range(written):
             trimmed: list[Record] = [(group_key(number - 50), None)] if number % 16 and number >= 50 else []
             store.write([(group_key(number), group), *trimmed], number + 1)
-        deadline = time.monotonic() + 60
-        while (used := blob_bytes(tmp_path)) > written * len(group) / 2:
-            assert time.monotonic() < deadline, f"{used} bytes are used where {live * len(group)} are live"
-            time.sleep(0.05)  # RocksDB compacts in the background
-        assert used > live * len(group) / 2
+        # RocksDB compacts in the background.
+        until(lambda: blob_bytes(tmp_path) <= written * len(group) / 2, story=lambda: blob_bytes(tmp_path))
+        assert blob_bytes(tmp_path) > live * len(group) / 2
     finally:
         store.close()
 

@@ -16,6 +16,7 @@ from metastore.store import ReadView, StoreError
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
+from tests.patience import PATIENCE_S
 
 IDS = pb.Command(
     allocate_ids=tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=1)
@@ -23,7 +24,6 @@ IDS = pb.Command(
 PUT = pb.Command(
     put_cluster=pb.PutCluster(cluster=federation_pb2.Cluster(name="live", bootstrap="b:1", cluster_id="id"))
 ).SerializeToString()
-DEADLINE_S = 30
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def test_the_index_is_written_with_the_records() -> None:
     for index, command in enumerate([PUT, IDS, b"\xff"], start=1):
         machine.apply(index, command)
     assert store.batches == [
-        (3, 1),
+        (4, 1),
         (3, 2),
         (1, 3),
-    ]  # the entry, its audit; counter, highest id; nothing: a checksum
+    ]  # the entry, its id, its audit; counter, highest id; nothing: a checksum
 
 
 def test_a_failing_store_is_raised_and_nothing_is_answered(machine: MetastoreStateMachine) -> None:
@@ -108,20 +108,20 @@ def test_a_read_does_not_move_while_commands_are_applied(machine: MetastoreState
 
 def test_a_watcher_is_woken_by_the_next_command(machine: MetastoreStateMachine) -> None:
     seen: list[int] = []
-    watcher = threading.Thread(target=lambda: seen.append(machine.wait_for_change(0, DEADLINE_S)))
+    watcher = threading.Thread(target=lambda: seen.append(machine.wait_for_change(0, PATIENCE_S)))
     watcher.start()
     machine.apply(1, IDS)
-    watcher.join(DEADLINE_S)
+    watcher.join(PATIENCE_S)
     assert seen == [1]
-    assert machine.wait_for_change(0, DEADLINE_S) == 1
+    assert machine.wait_for_change(0, PATIENCE_S) == 1
     assert machine.wait_for_change(1, 0.01) == 1
 
 
 def test_closing_wakes_watchers(machine: MetastoreStateMachine) -> None:
-    watcher = threading.Thread(target=lambda: machine.wait_for_change(0, DEADLINE_S * 10))
+    watcher = threading.Thread(target=lambda: machine.wait_for_change(0, PATIENCE_S * 10))
     watcher.start()
     machine.close()
-    watcher.join(DEADLINE_S)
+    watcher.join(PATIENCE_S)
     assert not watcher.is_alive()
 
 
@@ -138,7 +138,8 @@ def test_listeners_hear_of_each_change_once_it_is_stored(machine: MetastoreState
     machine.apply(4, IDS)
     machine.apply(5, b"")
     ids = [keys.id_counter(tiering_pb2.TOPIC_ID), keys.highest_id("c", tiering_pb2.TOPIC_ID)]
-    assert heard == [(1, 1, [keys.cluster("live"), keys.audit(0, 1)]), (4, 4, ids), (5, 5, [])]
+    clusters = [keys.cluster("live"), keys.cluster_by_id("id"), keys.audit(0, 1)]
+    assert heard == [(1, 1, clusters), (4, 4, ids), (5, 5, [])]
     machine.remove_listener(listener)
     machine.apply(6, IDS)
     assert len(heard) == 3

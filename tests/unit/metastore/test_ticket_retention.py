@@ -15,10 +15,10 @@ from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
-from guardian.wire.entries import entry_to_proto
-from guardian.wire.federation import cluster_to_proto
-from guardian.wire.plans import plan_hash, plan_to_bytes
-from guardian.wire.tickets import execution_to_proto, ticket_to_proto, transition_to_proto
+from guardian.model.wire.entries import entry_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.model.wire.plans import plan_hash, plan_to_bytes
+from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto, transition_to_proto
 from metastore import keys
 from metastore.tables import plans
 from metastore.tables.clock import MAX_STEP_MS

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardian.health.model.finding import FindingKind
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.finding import FindingKind
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition, TicketTrouble
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.wire.federation import cluster_to_proto
-from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
+from guardian.model.wire.federation import cluster_to_proto
+from guardian.model.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import tickets
+from metastore.tables.packed_executions import put_execution
+from metastore.tables.ticket_order import PageLimits, TicketFilter
 from metastore.views import Views
 from protos.guardian.v1 import records_pb2 as pb
 from protos.guardian.v1 import tickets_pb2
+from raft.replica import MAX_COMMAND_BYTES
 
 CONTENT = b"a plan"
 PLAN_HASH = hashlib.sha256(CONTENT).hexdigest()
@@ -70,10 +74,12 @@ class Store:
     def add(self, ticket: Ticket) -> pb.CommandReply:
         return self.propose(add_ticket=pb.AddTicket(ticket=ticket_to_proto(ticket)))
 
-    def move(self, seen: TicketState, target: TicketState, at_ms: int = 20, actor: str = "bob") -> pb.CommandReply:
+    def move(
+        self, seen: TicketState, target: TicketState, ticket_id: str = "t1", at_ms: int = 20, actor: str = "bob"
+    ) -> pb.CommandReply:
         transition = transition_to_proto(TicketTransition(target, at_ms, actor, "because"))
         return self.propose(
-            advance_ticket=pb.AdvanceTicket(ticket_id="t1", expected_state=seen.value, transition=transition)  # type: ignore[arg-type]
+            advance_ticket=pb.AdvanceTicket(ticket_id=ticket_id, expected_state=seen.value, transition=transition)  # type: ignore[arg-type]
         )
 
     def save(
@@ -98,6 +104,16 @@ class Store:
         return ticket
 
 
+def ids(found: Iterable[Ticket]) -> list[str]:
+    return [ticket.id for ticket in found]
+
+
+def listed(store: Store, cluster: str = "", kind: str = "", states: Iterable[TicketState] = ()) -> list[str]:
+    """Return the ids of the first page of a list."""
+    wanted = TicketFilter((cluster,) if cluster else (), kind, frozenset(state.value for state in states))
+    return [each.id for each in store.views.ticket_page(wanted, b"", PageLimits(100, 1 << 20)).messages]
+
+
 def down(broker: int) -> TicketTrouble:
     return TicketTrouble(FindingKind.BROKER_DOWN, f"broker {broker}", (broker,))
 
@@ -118,7 +134,7 @@ def test_the_same_key_answers_with_the_ticket_that_it_made(store: Store) -> None
     store.move(TicketState.PENDING, TicketState.APPROVED)
     reply = store.add(replace(TICKET, id="t2", author="someone"))
     assert ticket_from_proto(reply.ticket) == store.ticket()
-    assert store.views.tickets() == (store.ticket(),)
+    assert tuple(store.views.walk_tickets()) == (store.ticket(),)
 
 
 def test_an_id_is_one_tickets(store: Store) -> None:
@@ -156,7 +172,7 @@ def test_an_id_is_one_tickets(store: Store) -> None:
 def test_a_wrong_ticket_is_refused(store: Store, change: dict[str, object], kind: int, message: str) -> None:
     reply = store.add(replace(TICKET, **change))  # type: ignore[arg-type]
     assert (reply.error_kind, message in reply.error) == (kind, True), reply.error
-    assert store.views.tickets() == ()
+    assert tuple(store.views.walk_tickets()) == ()
 
 
 @pytest.mark.parametrize("target", TicketState)
@@ -273,8 +289,8 @@ def test_lists_are_newest_first_and_driven_tickets_oldest_first(store: Store) ->
     for number in (1, 2, 3):
         ticket = replace(TICKET, id=f"t{number}", idempotency_key=f"k{number}", created_at_ms=number)
         assert not store.add(ticket).error
-    assert [ticket.id for ticket in store.views.tickets("live")] == ["t3", "t2", "t1"]
-    assert store.views.tickets("bulk") == ()
+    assert [ticket.id for ticket in store.views.walk_tickets("live")] == ["t3", "t2", "t1"]
+    assert tuple(store.views.walk_tickets("bulk")) == ()
     assert store.views.driven_tickets() == ()
     for number in (3, 1):
         store.propose(
@@ -302,12 +318,16 @@ def test_driven_tickets_are_those_that_whoever_reads_all_of_them_finds(moves: li
                 transition=transition_to_proto(TicketTransition(state, 20, "bob", "")),
             )
         )
-        everyone = [each for each in reversed(store.views.tickets()) if each.state.is_driven]
+        everyone = [each for each in reversed(tuple(store.views.walk_tickets())) if each.state.is_driven]
         assert list(store.views.driven_tickets()) == everyone
-        assert list(store.views.open_tickets()) == [each for each in store.views.tickets() if not each.state.is_over]
+        assert list(store.views.open_tickets()) == [
+            each for each in store.views.walk_tickets() if not each.state.is_over
+        ]
         open_states = [state for state in TicketState if not state.is_over]
-        assert store.views.tickets(states=open_states) == store.views.open_tickets() == store.views.open_tickets("live")
-        assert store.views.open_tickets("bulk") == store.views.tickets("bulk", states=open_states) == ()
+        assert listed(store, states=open_states) == ids(store.views.open_tickets())
+        assert store.views.open_tickets() == store.views.open_tickets("live")
+        assert store.views.open_tickets("bulk") == ()
+        assert listed(store, "bulk", states=open_states) == []
 
 
 def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(
@@ -343,8 +363,66 @@ def test_an_empty_ticket_is_refused(store: Store) -> None:
 def test_tickets_of_guardians_own_actor_are_not_those_of_a_person_of_the_same_name(store: Store) -> None:
     for ticket_id, author in (("t1", "healing"), ("t2", Agent.HEALING), ("t3", Agent.PLACEMENT)):
         assert not store.add(replace(TICKET, id=ticket_id, idempotency_key=ticket_id, author=author)).error
-    assert [ticket.id for ticket in store.views.tickets(author=Agent.HEALING)] == ["t2"]
-    assert store.views.tickets("bulk", Agent.HEALING) == ()
-    assert len(store.views.tickets("live", kind=TICKET.kind, states=(TicketState.PENDING,))) == 3
-    assert store.views.tickets(states=(TicketState.FAILED,)) == store.views.tickets(kind="other") == ()
-    assert store.views.ticket_counts() == {TicketState.PENDING: 3}
+    assert ids(store.views.recent_tickets(0, ("live", Agent.HEALING))) == ["t2"]
+    assert store.views.recent_tickets(0, ("bulk", Agent.HEALING)) == ()
+    assert len(listed(store, "live", kind=TICKET.kind, states=(TicketState.PENDING,))) == 3
+    assert listed(store, states=(TicketState.FAILED,)) == listed(store, kind="other") == []
+    assert store.views.ticket_counts() == {"live": {TicketState.PENDING: 3}}
+    for number, ticket_id in enumerate(("t1", "t2", "t3")):
+        assert not store.move(TicketState.PENDING, TicketState.REJECTED, ticket_id, at_ms=20 + number).error
+    assert ids(store.views.recent_tickets(0, ("live", Agent.HEALING))) == ["t2"]
+    assert store.views.recent_tickets(1 << 60, ("live", Agent.HEALING)) == ()
+    assert ids(store.views.recent_tickets(0)) == ["t1", "t2", "t3"]
+    moments = {ticket.id: ticket.updated_at_ms for ticket in store.views.walk_tickets()}
+    assert ids(store.views.recent_tickets(moments["t2"])) == ["t2", "t3"]
+
+
+def many_tasks(count: int) -> Execution:
+    """As the removal of a broker of a large cluster has them."""
+
+    def place(broker: int) -> ReplicaPlacement:
+        return ReplicaPlacement(broker, f"/var/lib/kafka/data-{broker % 4}/kafka-log{broker}")
+
+    moves = (
+        PartitionMove(
+            TopicPartition(f"payments.settlement.{number % 600}", number // 600),
+            tuple(map(place, (1, 2, 3))),
+            tuple(map(place, (4, 2, number % 90 + 5))),
+            number * 7919 % 50_000_000_000,
+            number * 31 % 5_000_000 / 7,
+            f"broker 1 leaves: to broker {number % 90 + 5}, which has {number * 13 % 9973} GB free",
+        )
+        for number in range(1, count + 1)
+    )
+    return Execution("t1", tuple(ExecutionTask(number, move) for number, move in enumerate(moves, start=1)))
+
+
+def test_an_execution_of_20000_tasks_fits_into_one_entry_of_the_log(store: Store) -> None:
+    store.add(TICKET)
+    execution = many_tasks(20_000)
+    advance = pb.AdvanceTicket(ticket_id="t1", expected_state=TicketState.PENDING.value)  # type: ignore[arg-type]
+    put_execution(advance, execution_to_proto(execution))
+    assert execution_to_proto(execution).ByteSize() > MAX_COMMAND_BYTES
+    assert advance.ByteSize() < MAX_COMMAND_BYTES
+    assert not store.propose(advance_ticket=advance).error
+    assert store.views.execution("t1") == replace(execution, revision=1)
+
+
+@pytest.mark.parametrize("packed", [b"none", zlib.compress(b"x" * 100)[:-3], zlib.compress(b"\xff" * 100)])
+def test_a_packed_execution_that_is_none_changes_nothing(store: Store, packed: bytes) -> None:
+    store.add(TICKET)
+    advance = pb.AdvanceTicket(
+        ticket_id="t1",
+        expected_state=TicketState.PENDING.value,  # type: ignore[arg-type]
+        packed_execution=packed,
+    )
+    error = store.propose(advance_ticket=advance).error
+    assert "packed_execution of ticket t1: no zlib stream of one execution" in error
+    assert store.views.execution("t1") is None
+
+
+def test_a_small_execution_is_not_packed() -> None:
+    advance = pb.AdvanceTicket()
+    put_execution(advance, execution_to_proto(EXECUTION))
+    assert advance.HasField("execution")
+    assert not advance.packed_execution

@@ -22,6 +22,22 @@ def test_brokers_and_controllers_are_kept_in_order() -> None:
         ({"brokers": tuple(range(1001))}, "brokers has 1001: use up to 1000"),
         ({"controllers": (9,)}, r"controllers is \[9\]: only rolling-restart takes controllers"),
         ({"batch_limit": 2}, "batch_limit is 2: only rolling-restart has batches; leave it out"),
+        (
+            {"accepted_brokers": (9,)},
+            r"accepted_brokers is \[9\]: only rolling-restart waits for trouble; leave it out",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "accepted_brokers": (9, 9)},
+            r"accepted_brokers names one twice: \[9, 9\]",
+        ),
+        (
+            {"accepted_partitions": ("t-0",)},
+            r"accepted_partitions is \['t-0'\]: only rolling-restart waits for trouble; leave it out",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "accepted_partitions": ("orders",)},
+            "accepted_partitions has 'orders': use topic-number, such as orders-3",
+        ),
         ({"hook": "a\nb"}, "hook is 'a\\\\nb': use up to 100 printable characters"),
         ({"back_within_ms": -1}, "back_within_ms is -1: use 0 to 86400000, 0 for the usual"),
         (

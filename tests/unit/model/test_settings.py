@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardian import config
-from guardian.cli import config_pages
+from guardian.activity.model import price_list
 from guardian.errors import InvalidInput
-from guardian.model.approval import ApprovalPolicy
+from guardian.member.commands import config_pages
 from guardian.model.links import links_from_table
-from guardian.model.prices import price_list
-from guardian.model.roles import Roles
 from guardian.model.settings import Section, declared, load, read, setting
+from guardian.model.tickets.approval import ApprovalPolicy
+from guardian.security.model.roles import Roles
 
 BARE = tomllib.loads(Path("deploy/examples/member.toml").read_text())
 LEAVES = st.one_of(

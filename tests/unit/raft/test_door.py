@@ -19,6 +19,8 @@ from tests.forging import Forger, Message
 from tests.simulation.raft_world import InlineExecutor
 from tests.unit.raft.test_member_attacks import BEYOND, Lab, entries
 
+pytestmark = pytest.mark.slow
+
 GROUP = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"})
 CIRCLE = Circle(
     GROUP.with_learner("d", "d:1"),

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -15,6 +16,8 @@ import raft.storage.journal
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_entry, configuration_in
 from raft.storage.journal import Entry, Journal
+
+pytestmark = pytest.mark.slow
 
 CONFIGURATIONS = [
     Configuration.of_voters("g", {name: f"host:{name}" for name in names}) for names in ("a", "ab", "abc")

@@ -19,6 +19,9 @@ from raft.snapshotting import snapshots
 from raft.snapshotting.sink import Completed, Pull, SnapshotSink, Transfer
 from raft.snapshotting.snapshots import CHUNK_BYTES, Manifest, SnapshotFile
 from raft.snapshotting.source import MAX_PENDING_PULLS, SnapshotSource
+from tests.patience import PATIENCE_S, until
+
+pytestmark = pytest.mark.slow
 
 CONFIGURATION = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"})
 TERM = 4
@@ -57,11 +60,7 @@ class Leader:
         self.source = SnapshotSource(directory, state, described, wake=lambda: None, **options)
 
     def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 30
-        while not condition():
-            assert time.monotonic() < deadline
-            self.source.poll(self.now)
-            time.sleep(0.001)
+        until(condition, every_s=0.001, meanwhile=lambda: self.source.poll(self.now))
 
     def snapshot(self, min_index: int = 1) -> Manifest:
         self.until(lambda: self.source.request(min_index, self.now))
@@ -96,7 +95,7 @@ def sink(tmp_path: Path) -> Iterator[SnapshotSink]:
 
 
 def receive(leader: Leader, manifest: Manifest, sink: SnapshotSink, pulls: tuple[Pull, ...]) -> Completed:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     waiting = list(pulls)
     while time.monotonic() < deadline:
         for pull in waiting:
@@ -180,7 +179,7 @@ def test_an_index_that_the_log_does_not_know_makes_no_snapshot(tmp_path: Path) -
     state.may_save.set()
     source = SnapshotSource(tmp_path / "s", state, describe, wake=lambda: None)
     assert source.request(1, 0.0) is None
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while source.held_index is not None and time.monotonic() < deadline:
         source.poll(0.0)
     assert source.held_index is None
@@ -257,7 +256,7 @@ def test_a_flipped_bit_under_way_is_found(leader: Leader, sink: SnapshotSink, tm
     manifest = leader.snapshot()
     waiting = list(sink.offer(manifest.snapshot_id, manifest.to_bytes()))
     failure = ""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not failure and time.monotonic() < deadline:
         for pull in waiting:
             data = bytearray(leader.chunk(manifest, pull))
@@ -319,7 +318,7 @@ def test_a_snapshot_of_empty_files_needs_no_chunk(sink: SnapshotSink) -> None:
     empty = snapshots.hash_file(Path(os.devnull))
     manifest = Manifest(1, 1, CONFIGURATION, (SnapshotFile("a", 0, empty), SnapshotFile("b/c", 0, empty)))
     assert sink.offer(manifest.snapshot_id, manifest.to_bytes()) == ()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not (completed := sink.poll().completed) and time.monotonic() < deadline:
         time.sleep(0.001)
     assert completed

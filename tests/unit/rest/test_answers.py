@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
-from guardian.model.cluster_state import BrokerNode, LogDir, LogDirReplica, PartitionState, Reassignment
+from guardian.lake.model.recent_rates import PartitionRate, Rates
+from guardian.model.cluster_state import BrokerNode, LiveFacts, LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.tickets.progress import Progress
 from guardian.model.topology import TopicPartition
 from guardian.rest.cruise_control import reviews, state, user_tasks
 from guardian.rest.cruise_control.placing import KB, MB, after, broker_loads, by_host, placement_of
 from guardian.rest.cruise_control.state import Concurrency, Driven
-from guardian.rest.rates import LakeRates, PartitionRate, Rates, rates_of
-from guardian.rest.rates_worker import answer_of
-from spark_analytics.lake.recent import Recent
-from spark_analytics.lake.replicas import REPLICAS
-from spark_analytics.readers.live import LiveFacts
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 RATES = Rates({T0: PartitionRate(KB, 2 * KB)}, {1: 100.0, 2: 100.0}, {1: 4, 2: 4})
@@ -130,24 +124,6 @@ def test_a_task_that_made_a_ticket_ends_with_it() -> None:
         (replace(made, state=TicketState.REJECTED), "CompletedWithError"),
     ):
         (info,) = user_tasks.infos([known], [one, ticket("t-00000009", TicketState.RUNNING)], "/x")
-        assert (info.status, info.client, info.ticket_id) == (status, "10.0.0.1", "t-00000001")
+        assert (info.status, info.client, info.ticket_ids) == (status, "10.0.0.1", ("t-00000001",))
     (alone,) = user_tasks.infos([], [made], "/x")
     assert (alone.url, alone.client) == ("POST /x/rebalance", "ann")
-
-
-def test_rates_are_those_of_leaders() -> None:
-    empty = REPLICAS.empty_table()
-    rows: dict[str, list[object]] = {name: [None, None] for name in empty.column_names}
-    rows |= {"broker": [1, 2], "topic": ["t", "t"], "partition": [0, 0], "is_leader": [True, False]}
-    rows |= {"write_rate": [10.0, 10.0], "read_rate": [5.0, None], "messages_rate": [2.0, 0.0]}
-    table = pa.table({name: pa.array(values, REPLICAS.field(name).type) for name, values in rows.items()})
-    answer = json.loads(json.dumps(answer_of(Recent(replicas=table, cpu={1: 3.0}, cores={1: 4}, nics={1: 9.0}))))
-    rates = rates_of(answer)
-    assert rates == Rates({T0: PartitionRate(10.0, 5.0, 2.0)}, {1: 3.0}, {1: 4}, {1: 9.0})
-    assert "no new samples" in rates_of(json.loads(json.dumps(answer_of(Recent())))).remark
-
-
-@pytest.mark.slow
-def test_a_lake_that_is_not_there_is_a_remark() -> None:
-    assert LakeRates("", lambda: 1000)("live").remark == "no metrics lake is configured"
-    assert LakeRates("/nowhere/at/all", lambda: 10**12)("live").remark

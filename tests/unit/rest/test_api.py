@@ -10,16 +10,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
+from guardian.client import GuardianClient
 from guardian.errors import Overloaded, Unavailable
 from guardian.model.federation import IdcPolicy, Topic
-from guardian.model.identity import Grant, Identity, Role
 from guardian.model.tasks import Balance, CreateTopic, Leaders, MigrateIdc
 from guardian.model.ticket import TicketState
+from guardian.model.wire.entries import entry_to_proto
 from guardian.rest import document
 from guardian.rest.bodies import AskBody
 from guardian.rest.problems import headers_of, status_of
-from guardian.wire.entries import entry_to_proto
+from guardian.security.model.identity import Grant, Identity, Role
+from guardian.tickets.kinds.topic_config import TopicConfig, TopicSetting
+from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1.federation_pb2 import FederationChange
 from tests.unit.rest.service import Service
 
@@ -86,6 +88,35 @@ def test_topics_come_in_pages(service: Service) -> None:
     assert service.web.get(f"{url}/nope").status_code == 404
 
 
+def test_a_page_of_topics_reads_of_the_directory_no_more_than_up_to_its_end(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        service.member.kafka.create_topic(f"u{number}", {0: [1, 2]}, 5)
+    puts = [
+        federation_pb2.FederationChange(
+            put=federation_pb2.FederationEntry(topic=federation_pb2.Topic(cluster="live", name=f"u{number}", owner="o"))
+        )
+        for number in range(5)
+    ]
+    change = federation_pb2.ChangeFederationRequest(changes=puts)
+    service.member.store.propose(records_pb2.Command(change_federation=change))
+    read: list[str] = []
+    federation = GuardianClient.federation
+
+    def counted(client: GuardianClient, *asked: Any) -> Iterator[federation_pb2.FederationEntry]:
+        for entry in federation(client, *asked):
+            read.append(entry.topic.name)
+            yield entry
+
+    monkeypatch.setattr(GuardianClient, "federation", counted)
+    found = service.web.get(f"{API}/clusters/live/topics", params={"limit": 2}).json()["topics"]
+    assert [(row["name"], "entry" in row) for row in found] == [("t", False), ("u0", True)]
+    assert read == ["u0", "u1"]
+    assert service.web.get(f"{API}/clusters/live/topics", params={"contains": "nothing"}).json()["topics"] == []
+    assert len(read) == 2
+
+
 def test_a_ticket_from_draft_to_its_end(service: Service) -> None:
     ticket = made(service, reason="skew")
     listed = checked(service.web.get(f"{API}/tickets"), "get", "/tickets")
@@ -101,6 +132,24 @@ def test_a_ticket_from_draft_to_its_end(service: Service) -> None:
     assert checked(again, "post", "/tickets/{ticket_id}/approve")["type"] == "urn:guardian:conflict"
     states = checked(service.web.get(f"{API}/tickets?state=rejected&cluster=live"), "get", "/tickets")
     assert states["total"] == 1
+    assert states["next_page_token"] == ""
+
+
+def test_pages_of_tickets_and_of_the_audit_lead_to_the_next_ones(service: Service) -> None:
+    new = {made(service, reason=f"skew {number}") for number in range(3)}
+    for path, rows, name in (("tickets", "tickets", "id"), ("audit", "records", "index")):
+        everything = checked(service.web.get(f"{API}/{path}"), "get", f"/{path}")
+        where, seen = f"{API}/{path}?limit=2", []
+        while where:
+            answer = service.web.get(where)
+            page = checked(answer, "get", f"/{path}")
+            assert len(page[rows]) <= 2
+            seen += [row[name] for row in page[rows]]
+            where = answer.links.get("next", {}).get("url", "")
+            assert bool(where) == bool(page["next_page_token"])
+        assert seen == [row[name] for row in everything[rows]]
+    assert new <= {row["id"] for row in service.web.get(f"{API}/tickets").json()["tickets"]}
+    assert service.web.get(f"{API}/tickets?page_token=t-1").status_code == 400
     assert service.web.get(f"{API}/tickets?state=odd").status_code == 400
 
 

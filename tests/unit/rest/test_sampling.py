@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from guardian.collection.store import KnownFederation
 from guardian.errors import InvalidInput, NotFound
-from guardian.server.collection import KnownFederation
 from tests.unit.rest.service import Service
 
 

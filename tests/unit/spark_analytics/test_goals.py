@@ -10,6 +10,7 @@ import pytest
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy
+from guardian.model.goals import GOALS, GoalName
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import TopicPartition
 from spark_analytics.goals import registry
@@ -261,6 +262,10 @@ def test_what_is_wrong_is_explained_goal_by_goal_and_not_at_length() -> None:
 )
 def test_goals_answer_to_the_names_that_operators_know(name: str, known: str) -> None:
     assert registry.goal(name).name == known
+
+
+def test_goals_are_those_that_settings_may_name() -> None:
+    assert [GoalName(each.name, each.aliases, each.is_hard) for each in registry.GOALS] == list(GOALS)
 
 
 def test_an_unknown_goal_is_refused_with_near_names() -> None:

@@ -12,19 +12,19 @@ import pytest
 from pyspark.sql import Row
 
 from guardian.errors import GuardianError, InvalidInput
+from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Remove
 from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.wire.plans import plan_from_proto
+from guardian.model.wire.plans import plan_from_proto
 from protos.guardian.v1 import tickets_pb2
 from spark_analytics.jobs import clusters, command, plans, session, whatif
 from spark_analytics.jobs.clusters import answered, of_row
 from spark_analytics.jobs.plans import main
 from spark_analytics.lake import reader
 from spark_analytics.lake.listing import table_path
-from spark_analytics.lake.window import Window
 from spark_analytics.planners import planning
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster
 

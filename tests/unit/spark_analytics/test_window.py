@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from guardian.errors import InvalidInput
+from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.links import Line, LinkSettings
@@ -14,7 +15,7 @@ from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import Broker, BrokerState, Cluster
 from spark_analytics.lake.hosts import Hosts, hosts_of
 from spark_analytics.lake.measured import APART
-from spark_analytics.lake.window import BROKER, DISK, LOG_DIR, REPLICA, Window, model_of
+from spark_analytics.lake.window import BROKER, DISK, LOG_DIR, REPLICA, model_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.load import load_now
 from spark_analytics.model.resources import Resource
@@ -326,12 +327,6 @@ def test_replicas_of_an_unknown_broker_are_left_out() -> None:
 def test_too_little_to_plan_from_is_refused_in_one_sentence(rows: tuple[dict[str, Any], ...], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         model(*rows)
-
-
-@pytest.mark.parametrize(("from_ms", "to_ms"), [(5, 5), (6, 5), (-1, 5)])
-def test_a_window_ends_after_it_begins(from_ms: int, to_ms: int) -> None:
-    with pytest.raises(InvalidInput, match=f"window is from {from_ms} to {to_ms} ms"):
-        Window(from_ms, to_ms)
 
 
 # Brokers and disks that are gone.

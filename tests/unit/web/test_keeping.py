@@ -10,8 +10,7 @@ import pytest
 
 from guardian.errors import Overloaded, Unavailable
 from guardian.web.keeping import Kept, StillBeingRead
-
-DEADLINE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Slow:
@@ -27,7 +26,7 @@ class Slow:
         self.looks += 1
         number = self.looks
         self.began.release()
-        assert self.may_end.wait(DEADLINE_S)
+        assert self.may_end.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
         return f"{key} {number}"
@@ -40,7 +39,7 @@ def slow() -> Iterator[Slow]:
     made.may_end.set()
 
 
-def kept(slow: Slow, now: list[float], patience_s: float = DEADLINE_S) -> Kept[str, str]:
+def kept(slow: Slow, now: list[float], patience_s: float = PATIENCE_S) -> Kept[str, str]:
     return Kept(slow, fresh_s=5, stale_s=60, patience_s=patience_s, clock=lambda: now[0])
 
 
@@ -48,9 +47,9 @@ def test_many_who_ask_at_once_cost_one_look(slow: Slow) -> None:
     cache = kept(slow, [0.0])
     with ThreadPoolExecutor(8) as askers:
         answers = [askers.submit(cache.of, "a") for _ in range(8)]
-        assert slow.began.acquire(timeout=DEADLINE_S)
+        assert slow.began.acquire(timeout=PATIENCE_S)
         slow.may_end.set()
-        assert {answer.result(DEADLINE_S) for answer in answers} == {"a 1"}
+        assert {answer.result(PATIENCE_S) for answer in answers} == {"a 1"}
     cache.close()
 
 
@@ -65,8 +64,8 @@ def test_what_is_not_fresh_is_given_at_once_and_looked_at_anew(slow: Slow) -> No
     slow.may_end.clear()
     now[0] = 6.0
     assert cache.of("a") == "a 1"
-    assert slow.began.acquire(timeout=DEADLINE_S)
-    assert slow.began.acquire(timeout=DEADLINE_S)
+    assert slow.began.acquire(timeout=PATIENCE_S)
+    assert slow.began.acquire(timeout=PATIENCE_S)
     assert cache.of("a") == "a 1"  # the second look is under way
     slow.may_end.set()
     now[0] = 100.0
@@ -79,7 +78,7 @@ def test_nobody_waits_for_longer_than_told(slow: Slow) -> None:
     with pytest.raises(Overloaded, match="still being read") as refused:
         cache.of("a")
     assert refused.value.retry_after_ms == 1000
-    assert slow.began.acquire(timeout=DEADLINE_S)
+    assert slow.began.acquire(timeout=PATIENCE_S)
     assert slow.looks == 1
     cache.close()
 

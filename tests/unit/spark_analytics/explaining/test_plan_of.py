@@ -381,7 +381,7 @@ def test_what_was_asked_is_told_with_the_plan(model: ClusterModel) -> None:
 
 _SAME = """
 import sys
-from guardian.wire.plans import plan_hash, plan_to_bytes
+from guardian.model.wire.plans import plan_hash, plan_to_bytes
 from tests.unit.spark_analytics.explaining.placing import ASKED, cluster, found, free_rules
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.plan import plan_of

@@ -96,3 +96,25 @@ def test_what_must_not_be_moved_is_made_up_for_by_what_may() -> None:
 
     assert set(targets(plan)) == {"t-2"}
     assert not any("stays" in each and "above the limit" in each for each in plan.unmet)
+
+
+def test_the_limit_is_each_disk_s_and_not_its_broker_s() -> None:
+    """Broker 2 is above it as a whole, and its second disk has room."""
+    model = ClusterModel.of(
+        "live",
+        brokers(2),
+        [
+            LogDirFacts(1, "/a", 1000 * GB, 100 * GB),
+            LogDirFacts(2, "/a", 2000 * GB, 350 * GB),
+            LogDirFacts(2, "/b", 300 * GB, 300 * GB),
+        ],
+        [
+            PartitionFacts(TopicPartition("t", 0), (ReplicaPlacement(1, "/a"),), size_bytes=740 * GB),
+            PartitionFacts(TopicPartition("t", 1), (ReplicaPlacement(1, "/a"),), size_bytes=160 * GB),
+            PartitionFacts(TopicPartition("u", 0), (ReplicaPlacement(2, "/a"),), size_bytes=1650 * GB),
+        ],
+    )
+
+    plan = planned(model, Relieve(0.75, brokers=(1,)))
+
+    assert [move.target for move in plan.moves] == [(ReplicaPlacement(2, "/b"),)]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from guardian.errors import ClusterUnavailable
-from guardian.model.cluster_state import BrokerNode, LogDir, LogDirReplica, PartitionState, Reassignment
+from guardian.model.cluster_state import BrokerNode, LiveFacts, LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion, Machine
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from spark_analytics.model.resources import Resource
-from spark_analytics.readers.live import LiveFacts, live_model
+from spark_analytics.readers.live import live_model
 
 ORDERS = TopicPartition("orders", 0)
 PAYMENTS = TopicPartition("payments", 0)

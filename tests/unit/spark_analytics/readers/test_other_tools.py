@@ -66,6 +66,14 @@ def test_capacities_are_those_of_the_broker_or_the_default() -> None:
     assert found.disk_usable_bytes[2] == 100000 * MB - 900
 
 
+def test_entries_of_brokers_to_come_do_not_count_and_are_told() -> None:
+    given = capacities_of({"brokerCapacities": [entry("-1"), entry("9", NW_IN="77")]})
+    assert capacity_json.with_capacities(model(), given).capacity.tolist() == capacities(entry("-1")).capacity.tolist()
+    (remark,) = capacity_json.remarks(model(), given)
+    assert remark.startswith("broker 9: not in cluster live; left out")
+    assert capacity_json.remarks(model(), {-1: given[-1]}) == ()
+
+
 def test_log_dirs_get_sizes_of_their_own() -> None:
     found = capacities(entry("-1"), entry("0", DISK={"/d1": "5", "/d2": "7"}))
     assert found.capacity[0, 3] == 12 * MB
@@ -83,7 +91,6 @@ def test_log_dirs_get_sizes_of_their_own() -> None:
         ([entry("0", CPU={"cores": 3})], r"capacity.CPU.num.cores is missing"),
         ([entry("0", NW_IN=0)], r"capacity.NW_IN is 0: use a number above 0"),
         ([entry("0")], "brokerId 1 is missing: give its capacity, or one for brokerId -1"),
-        ([entry("-1"), entry("9")], "brokerId 9 is not in cluster live"),
         ([entry("-1"), entry("0", DISK={"/d9": 1})], "DISK has /d9, which is no log dir of broker 0: use .* /d1, /d2"),
     ],
 )
@@ -103,11 +110,19 @@ def test_broker_sets_are_labels_and_topics_belong_where_most_of_their_bytes_are(
     assert [found.label_names[code] for code in found.topic_label] == ["blue", "blue", "red"]
 
 
+def test_sets_of_brokers_to_come_do_not_count_and_are_told() -> None:
+    found = broker_sets(("blue", [0, 7]), ("green", [1, 2]), ("black", [8]))
+    assert [found.label_names[code] for code in found.broker_label] == ["blue", "green", "green"]
+    assert [found.label_names[code] for code in found.topic_label] == ["blue", "blue", "red"]
+    (remark,) = broker_sets_json.remarks(model(), {0: "blue", 1: "green", 2: "green", 7: "blue", 8: "black"})
+    assert remark.startswith("broker 7, 8: not in cluster live; left out.")
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
         ([("blue", [0, 1])], "broker 2 of cluster live is in no broker set"),
-        ([("blue", [0, 1, 2, 3])], "brokerIds has 3, which is not in cluster live"),
+        ([("blue", [3])], r"broker sets file has no broker of cluster live \(got 3\)"),
         ([("blue", [0, 1]), ("green", [1, 2])], r"brokerSets\[1\].brokerIds has 1, which is in blue too"),
         ([("", [0])], r"brokerSets\[0\] is ''"),
         ([("a b", [0])], "label is 'a b'"),

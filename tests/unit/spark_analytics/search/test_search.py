@@ -19,6 +19,8 @@ from tests.bench.planner.fresh import Shape, model_of
 from tests.bench.planner.shared import moved_bytes
 from tests.unit.spark_analytics.planners.small import brokers, cluster
 
+pytestmark = pytest.mark.slow
+
 SMALL = Shape(11, 30, 3_000, 6, 3)
 
 

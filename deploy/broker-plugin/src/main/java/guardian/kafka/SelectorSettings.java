@@ -1,5 +1,6 @@
 package guardian.kafka;
 
+import guardian.kafka.common.BrokerConfigs;
 import guardian.v1.ReplicaSelectorFacts;
 import java.util.HashMap;
 import java.util.List;
@@ -31,7 +32,7 @@ record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<S
                 milliseconds(configs, WARM_UP_MS, DEFAULTS.warmUpMs, "0 to let consumers read from every replica"),
                 milliseconds(configs, MAX_LAG_MS, DEFAULTS.maxLagMs, "0 to take every replica that is in sync"),
                 separator == null ? DEFAULTS.idcSeparator : notEmpty(separator.toString().strip()),
-                idcOfRack(configs.get(IDC_OF_RACK)));
+                idcOfRack(BrokerConfigs.list(configs, IDC_OF_RACK, "")));
     }
 
     /** What the reporter tells of a broker with this configuration. Settings that the selector refuses are left out. */
@@ -56,15 +57,8 @@ record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<S
             return unset;
         }
         String value = given.toString().strip();
-        try {
-            long number = Long.parseLong(value);
-            if (number >= 0) {
-                return number;
-            }
-        } catch (NumberFormatException e) {
-            // The sentence below is for it too.
-        }
-        throw new IllegalArgumentException(key + " is '" + value + "': use milliseconds, " + zero);
+        return BrokerConfigs.number(value, 0, Long.MAX_VALUE)
+                .orElseThrow(() -> new IllegalArgumentException(key + " is '" + value + "': use milliseconds, " + zero));
     }
 
     private static String notEmpty(String value) {
@@ -76,16 +70,9 @@ record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<S
     }
 
     /** Of "r1:east,r2:east,r3:west"; a rack's name may hold a colon, an IDC's may not. */
-    private static Map<String, String> idcOfRack(Object given) {
+    private static Map<String, String> idcOfRack(List<String> pairs) {
         Map<String, String> found = new HashMap<>();
-        String text = given instanceof List<?> items
-                ? String.join(",", items.stream().map(String::valueOf).toList())
-                : given == null ? "" : given.toString();
-        for (String pair : text.split(",")) {
-            String named = pair.strip();
-            if (named.isEmpty()) {
-                continue;
-            }
+        for (String named : pairs) {
             int colon = named.lastIndexOf(':');
             String rack = colon < 0 ? "" : named.substring(0, colon).strip();
             String idc = named.substring(colon + 1).strip();

@@ -1,6 +1,6 @@
 package guardian.kafka.activity;
 
-import java.util.Arrays;
+import guardian.kafka.common.BrokerConfigs;
 import java.util.Map;
 
 /** What is counted, and how much memory that may take, as the broker's configuration says. */
@@ -18,12 +18,12 @@ record ActivitySettings(
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
     static ActivitySettings read(Map<String, ?> configs) {
         return new ActivitySettings(
-                flag(configs, ENABLE) && isBroker(configs),
+                BrokerConfigs.flag(configs, ENABLE, true) && isBroker(configs),
                 number(configs, SLICE_S, 60, 3600),
                 number(configs, KEEP_MINUTES, 15, 1440),
                 (long) number(configs, MEMORY_MB, 64, 4096) * MIB,
                 number(configs, MAX_ENTRIES, 50_000, 1_000_000),
-                flag(configs, ADDRESSES));
+                BrokerConfigs.flag(configs, ADDRESSES, true));
     }
 
     /** How many closed slices are kept. */
@@ -33,33 +33,13 @@ record ActivitySettings(
 
     /** A controller that is no broker has no reporter to send what it counts. */
     private static boolean isBroker(Map<String, ?> configs) {
-        String roles = text(configs, "process.roles", "broker");
-        return Arrays.stream(roles.split(",")).map(String::strip).anyMatch("broker"::equals);
-    }
-
-    private static boolean flag(Map<String, ?> configs, String key) {
-        String value = text(configs, key, "true");
-        if (!value.equals("true") && !value.equals("false")) {
-            throw new IllegalArgumentException(key + " is '" + value + "': use true or false");
-        }
-        return value.equals("true");
+        return BrokerConfigs.list(configs, "process.roles", "broker").contains("broker");
     }
 
     private static int number(Map<String, ?> configs, String key, int unset, int most) {
-        String value = text(configs, key, Integer.toString(unset));
-        try {
-            int number = Integer.parseInt(value);
-            if (number >= 1 && number <= most) {
-                return number;
-            }
-        } catch (NumberFormatException e) {
-            // Said below, together with the range.
-        }
-        throw new IllegalArgumentException(key + " is '" + value + "': use a number from 1 to " + most);
-    }
-
-    private static String text(Map<String, ?> configs, String key, String unset) {
-        Object value = configs.get(key);
-        return value == null || value.toString().isBlank() ? unset : value.toString().strip();
+        String value = BrokerConfigs.text(configs, key, Integer.toString(unset));
+        return (int) BrokerConfigs.number(value, 1, most)
+                .orElseThrow(() -> new IllegalArgumentException(
+                        key + " is '" + value + "': use a number from 1 to " + most));
     }
 }

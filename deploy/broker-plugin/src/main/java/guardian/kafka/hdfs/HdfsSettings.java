@@ -1,5 +1,6 @@
 package guardian.kafka.hdfs;
 
+import guardian.kafka.common.BrokerConfigs;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
@@ -142,20 +143,13 @@ record HdfsSettings(
     }
 
     private static String text(Map<String, ?> configs, String setting, String unset) {
-        Object value = configs.get(setting.substring(PREFIX.length()));
-        return value == null || value.toString().isBlank() ? unset : value.toString().strip();
+        return BrokerConfigs.text(configs, setting.substring(PREFIX.length()), unset);
     }
 
     private static long number(Map<String, ?> configs, String setting, String unset, long least, long most) {
         String text = text(configs, setting, unset);
-        try {
-            long number = Long.parseLong(text);
-            if (number >= least && number <= most) {
-                return number;
-            }
-        } catch (NumberFormatException e) {
-            // Said below, together with the range.
-        }
-        throw new IllegalArgumentException(setting + " is '" + text + "': use a number from " + least + " to " + most);
+        return BrokerConfigs.number(text, least, most)
+                .orElseThrow(() -> new IllegalArgumentException(
+                        setting + " is '" + text + "': use a number from " + least + " to " + most));
     }
 }

@@ -1,21 +1,15 @@
 package guardian.kafka.hdfs;
 
 import com.yammer.metrics.core.Counter;
-import com.yammer.metrics.core.Gauge;
-import com.yammer.metrics.core.Metric;
-import com.yammer.metrics.core.MetricName;
 import com.yammer.metrics.core.MetricsRegistry;
 import com.yammer.metrics.core.Timer;
+import guardian.kafka.common.OwnMetrics;
 import java.io.Closeable;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /** What the storage manager counts: {@code guardian.kafka:type=HdfsRemoteStorageManager,name=...}. */
 final class StorageMetrics implements Closeable {
-    static final String GROUP = "guardian.kafka";
-    static final String TYPE = "HdfsRemoteStorageManager";
+    private static final String TYPE = "HdfsRemoteStorageManager";
 
     final Counter cacheHits;
     final Counter cacheMisses;
@@ -32,59 +26,30 @@ final class StorageMetrics implements Closeable {
     final Timer copyTime;
     final Timer deleteTime;
 
-    private final MetricsRegistry registry;
-    private final Map<MetricName, Metric> own = new LinkedHashMap<>();
+    private final OwnMetrics own;
 
     StorageMetrics(MetricsRegistry registry) {
-        this.registry = registry;
-        this.cacheHits = counter("CacheHits");
-        this.cacheMisses = counter("CacheMisses");
-        this.cacheEvictions = counter("CacheEvictions");
-        this.cacheCorruptions = counter("CacheCorruptions");
-        this.directReads = counter("DirectReads");
-        this.reads = counter("HdfsReads");
-        this.readBytes = counter("HdfsReadBytes");
-        this.writeBytes = counter("HdfsWriteBytes");
-        this.errors = counter("HdfsErrors");
-        this.downloadTime = timer("DownloadTimeMs");
-        this.copyTime = timer("CopyTimeMs");
-        this.deleteTime = timer("DeleteTimeMs");
+        this.own = new OwnMetrics(registry, TYPE);
+        this.cacheHits = own.counter("CacheHits");
+        this.cacheMisses = own.counter("CacheMisses");
+        this.cacheEvictions = own.counter("CacheEvictions");
+        this.cacheCorruptions = own.counter("CacheCorruptions");
+        this.directReads = own.counter("DirectReads");
+        this.reads = own.counter("HdfsReads");
+        this.readBytes = own.counter("HdfsReadBytes");
+        this.writeBytes = own.counter("HdfsWriteBytes");
+        this.errors = own.counter("HdfsErrors");
+        this.downloadTime = own.timer("DownloadTimeMs");
+        this.copyTime = own.timer("CopyTimeMs");
+        this.deleteTime = own.timer("DeleteTimeMs");
     }
 
     void gauge(String name, LongSupplier value) {
-        own(name, registry.newGauge(name(name), new Gauge<Long>() {
-            @Override
-            public Long value() {
-                return value.getAsLong();
-            }
-        }));
+        own.gauge(name, value::getAsLong);
     }
 
-    /** Takes back what is still this instance's: brokers in one process share a registry. */
     @Override
     public void close() {
-        own.forEach((name, metric) -> {
-            if (registry.allMetrics().get(name) == metric) {
-                registry.removeMetric(name);
-            }
-        });
-    }
-
-    private Counter counter(String name) {
-        return own(name, registry.newCounter(name(name)));
-    }
-
-    private Timer timer(String name) {
-        return own(name, registry.newTimer(name(name), TimeUnit.MILLISECONDS, TimeUnit.SECONDS));
-    }
-
-    private <M extends Metric> M own(String name, M metric) {
-        own.put(name(name), metric);
-        return metric;
-    }
-
-    private static MetricName name(String name) {
-        String mbean = GROUP + ":type=" + TYPE + ",name=" + name;
-        return new MetricName(GROUP, TYPE, name, null, mbean);
+        own.close();
     }
 }

@@ -1,5 +1,6 @@
 package guardian.kafka.hdfs;
 
+import guardian.kafka.common.DaemonThreads;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InterruptedIOException;

@@ -1,5 +1,6 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.metadata.segments.PartitionCache;
 import guardian.v1.SegmentEvent;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,8 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.metadata.store.FencedWriterException;
+import guardian.kafka.metadata.store.RefusedEventException;
+import guardian.kafka.metadata.store.StoreUnavailableException;
 import java.util.concurrent.CompletionException;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.errors.ReplicaNotAvailableException;

@@ -1,5 +1,9 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.metadata.segments.PartitionCache;
+import guardian.kafka.metadata.segments.SegmentEvents;
+import guardian.kafka.metadata.store.FencedWriterException;
+import guardian.kafka.metadata.store.SegmentEventStore;
 import guardian.v1.SegmentEvent;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,13 +1,11 @@
 package guardian.kafka.metadata;
 
-import com.yammer.metrics.core.Gauge;
-import com.yammer.metrics.core.Metric;
-import com.yammer.metrics.core.MetricName;
 import com.yammer.metrics.core.MetricsRegistry;
 import com.yammer.metrics.core.Timer;
+import guardian.kafka.common.OwnMetrics;
+import guardian.kafka.metadata.segments.PartitionCache;
+import guardian.kafka.metadata.store.SegmentEventStore;
 import java.util.Collection;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -19,12 +17,10 @@ import java.util.function.ToLongFunction;
  * broker's own: for JMX and for Guardian's reporter. A second manager in one process leaves the names to the first.
  */
 final class ManagerMetrics implements AutoCloseable {
-    private static final String GROUP = "guardian.kafka";
     private static final String TYPE = "GuardianRemoteLogMetadataManager";
     private static final double NANOS_A_SECOND = 1e9;
 
-    private final Map<MetricName, Metric> own = new LinkedHashMap<>();
-    private final MetricsRegistry registry;
+    private final OwnMetrics own;
     private final Collection<ManagedPartition> partitions;
     private final long openedAtNanos = System.nanoTime();
 
@@ -33,7 +29,7 @@ final class ManagerMetrics implements AutoCloseable {
             Collection<ManagedPartition> partitions,
             SegmentEventStore store,
             ManagerCounters counters) {
-        this.registry = registry;
+        this.own = new OwnMetrics(registry, TYPE);
         this.partitions = partitions;
         count("PartitionsLed", each -> each.role() == ManagedPartition.Role.LEADER);
         count("PartitionsFollowed", each -> each.role() == ManagedPartition.Role.FOLLOWER);
@@ -59,22 +55,13 @@ final class ManagerMetrics implements AutoCloseable {
         gauge("Retries", () -> store.status().retries());
         gauge("Loads", () -> store.status().loads());
         seconds("StalenessSeconds", () -> stalenessNanos(store.status()));
-        MetricName writeTime = name("WriteTimeMs");
-        boolean isTaken = registry.allMetrics().containsKey(writeTime);
-        Timer writes = registry.newTimer(writeTime, TimeUnit.MILLISECONDS, TimeUnit.SECONDS);
-        if (!isTaken) {
-            own.put(writeTime, writes);
-        }
+        Timer writes = own.timer("WriteTimeMs");
         counters.setWriteTimer(nanos -> writes.update(nanos, TimeUnit.NANOSECONDS));
     }
 
     @Override
     public void close() {
-        own.forEach((name, metric) -> {
-            if (registry.allMetrics().get(name) == metric) {
-                registry.removeMetric(name);
-            }
-        });
+        own.close();
     }
 
     private static boolean isAssigned(ManagedPartition partition) {
@@ -107,29 +94,10 @@ final class ManagerMetrics implements AutoCloseable {
     }
 
     private void seconds(String name, LongSupplier nanos) {
-        register(name, new Gauge<Double>() {
-            @Override
-            public Double value() {
-                return nanos.getAsLong() / NANOS_A_SECOND;
-            }
-        });
+        own.gauge(name, () -> nanos.getAsLong() / NANOS_A_SECOND);
     }
 
     private void gauge(String name, LongSupplier value) {
-        register(name, new Gauge<Long>() {
-            @Override
-            public Long value() {
-                return value.getAsLong();
-            }
-        });
-    }
-
-    private void register(String name, Gauge<?> gauge) {
-        registry.newGauge(name(name), gauge);
-        own.put(name(name), gauge);
-    }
-
-    private static MetricName name(String name) {
-        return new MetricName(GROUP, TYPE, name, null, GROUP + ":type=" + TYPE + ",name=" + name);
+        own.gauge(name, value::getAsLong);
     }
 }

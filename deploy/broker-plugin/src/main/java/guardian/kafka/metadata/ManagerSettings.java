@@ -1,6 +1,10 @@
 package guardian.kafka.metadata;
 
-import guardian.kafka.reporter.TlsFiles;
+import guardian.kafka.common.BrokerConfigs;
+import guardian.kafka.common.MemberSettings;
+import guardian.kafka.common.TlsFiles;
+import guardian.kafka.metadata.store.Endpoints;
+import guardian.kafka.metadata.store.StoreSettings;
 import guardian.v1.FenceMode;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -34,8 +38,6 @@ record ManagerSettings(
         Duration retryMax,
         Set<String> unknown) {
     static final String SYSTEM_PREFIX = "guardian.rlmm.config.";
-    static final String ENDPOINTS = "guardian.endpoints";
-    static final String ENDPOINTS_SSL = "guardian.endpoints.ssl";
     static final String FENCE = "guardian.fence";
     static final String WAIT_MS = "guardian.wait.ms";
     static final String WRITE_TIMEOUT_MS = "guardian.write.timeout.ms";
@@ -45,8 +47,8 @@ record ManagerSettings(
 
     private static final String OWN_PREFIX = "guardian.";
     private static final Set<String> KNOWN = Set.of(
-            ENDPOINTS, ENDPOINTS_SSL, TlsFiles.CERTIFICATE, TlsFiles.KEY, TlsFiles.CA, FENCE, WAIT_MS, WRITE_TIMEOUT_MS,
-            PENDING_EVENTS, RETRY_MS, RETRY_MAX_MS);
+            MemberSettings.ENDPOINTS, MemberSettings.ENDPOINTS_SSL, TlsFiles.CERTIFICATE, TlsFiles.KEY, TlsFiles.CA, FENCE,
+            WAIT_MS, WRITE_TIMEOUT_MS, PENDING_EVENTS, RETRY_MS, RETRY_MAX_MS);
     private static final int HOUR_MS = 3_600_000;
 
     /**
@@ -85,12 +87,14 @@ record ManagerSettings(
 
     private record Source(Map<String, ?> configs, Properties system) {
         List<String> endpoints() {
-            String text = required(ENDPOINTS, "set rlmm.config." + ENDPOINTS + " to the host:port,... of Guardian's members");
+            String text = required(
+                    MemberSettings.ENDPOINTS,
+                    "set rlmm.config." + MemberSettings.ENDPOINTS + " to the host:port,... of Guardian's members");
             List<String> endpoints =
                     Arrays.stream(text.split(",")).map(String::strip).filter(each -> !each.isEmpty()).toList();
             for (String endpoint : endpoints) {
                 if (!Endpoints.isUsable(endpoint)) {
-                    throw new ConfigException(ENDPOINTS + " has '" + endpoint
+                    throw new ConfigException(MemberSettings.ENDPOINTS + " has '" + endpoint
                             + "': use host:port, the host's name of letters, digits, dots and hyphens");
                 }
             }
@@ -98,17 +102,19 @@ record ManagerSettings(
         }
 
         Optional<TlsFiles> tls() {
-            String wanted = text(ENDPOINTS_SSL, "false");
+            String wanted = text(MemberSettings.ENDPOINTS_SSL, "false");
             return switch (wanted) {
                 case "false" -> Optional.empty();
                 case "true" -> Optional.of(
                         new TlsFiles(file(TlsFiles.CERTIFICATE), file(TlsFiles.KEY), file(TlsFiles.CA)));
-                default -> throw new ConfigException(ENDPOINTS_SSL + " is '" + wanted + "': use true or false");
+                default -> throw new ConfigException(
+                        MemberSettings.ENDPOINTS_SSL + " is '" + wanted + "': use true or false");
             };
         }
 
         private Path file(String name) {
-            return Path.of(required(name, ENDPOINTS_SSL + " is true, so set rlmm.config." + name + " to a PEM file"));
+            return Path.of(required(
+                    name, MemberSettings.ENDPOINTS_SSL + " is true, so set rlmm.config." + name + " to a PEM file"));
         }
 
         FenceMode fence() {
@@ -129,15 +135,9 @@ record ManagerSettings(
             if (value == null) {
                 throw new ConfigException(name + " is not set: use a number from " + least + " to " + most);
             }
-            try {
-                int number = Integer.parseInt(value);
-                if (number >= least && number <= most) {
-                    return number;
-                }
-            } catch (NumberFormatException e) {
-                // Said below, together with the range.
-            }
-            throw new ConfigException(name + " is '" + value + "': use a number from " + least + " to " + most);
+            return (int) BrokerConfigs.number(value, least, most)
+                    .orElseThrow(() -> new ConfigException(
+                            name + " is '" + value + "': use a number from " + least + " to " + most));
         }
 
         String required(String name, String fix) {

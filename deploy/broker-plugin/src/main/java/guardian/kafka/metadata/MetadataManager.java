@@ -1,6 +1,10 @@
 package guardian.kafka.metadata;
 
 import com.yammer.metrics.core.MetricsRegistry;
+import guardian.kafka.metadata.segments.PartitionCache;
+import guardian.kafka.metadata.store.GrpcSegmentEventStore;
+import guardian.kafka.metadata.store.SegmentEventStore;
+import guardian.kafka.metadata.store.StoreSettings;
 import guardian.v1.SegmentEvent;
 import java.time.Duration;
 import java.util.ArrayList;

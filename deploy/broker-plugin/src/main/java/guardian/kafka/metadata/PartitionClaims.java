@@ -1,5 +1,6 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.metadata.store.SegmentEventStore;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,15 +1,14 @@
 package guardian.kafka.placement;
 
-import guardian.kafka.reporter.DaemonThreads;
-import guardian.kafka.reporter.HostAndPort;
-import guardian.kafka.reporter.Tls;
+import guardian.kafka.common.DaemonThreads;
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.MemberChannels;
+import guardian.kafka.common.Tls;
 import guardian.v1.GetPlacementRequest;
 import guardian.v1.PlacementGrpc;
 import guardian.v1.PlacementRules;
-import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
-import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -125,14 +124,7 @@ public final class PlacementFeed implements AutoCloseable {
 
     private ManagedChannel connect(HostAndPort member) {
         tls.ifPresent(Tls::reload);
-        return OkHttpChannelBuilder.forAddress(
-                        member.host(),
-                        member.port(),
-                        tls.map(Tls::forChannel).orElseGet(InsecureChannelCredentials::create))
-                .proxyDetector(target -> null) // Members are near: a proxy for the web knows nothing of them.
-                .maxInboundMessageSize(MAX_BYTES)
-                .disableRetry()
-                .build();
+        return MemberChannels.builder(member, tls).maxInboundMessageSize(MAX_BYTES).build();
     }
 
     private void hangUp() {

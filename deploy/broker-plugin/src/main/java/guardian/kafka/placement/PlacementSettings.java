@@ -1,14 +1,15 @@
 package guardian.kafka.placement;
 
-import guardian.kafka.reporter.HostAndPort;
-import guardian.kafka.reporter.TlsFiles;
+import guardian.kafka.common.BrokerConfigs;
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.MemberSettings;
+import guardian.kafka.common.TlsFiles;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -35,8 +36,6 @@ public record PlacementSettings(
         boolean refusesUnknown,
         boolean refusesOutside,
         List<String> outsideAllowed) {
-    static final String ENDPOINTS = "guardian.endpoints";
-    static final String ENDPOINTS_SSL = "guardian.endpoints.ssl";
     static final String CLUSTER_ID = "guardian.cluster.id";
     static final String POLL_MS = "guardian.placement.poll.ms";
     static final String MAX_AGE_MS = "guardian.placement.max.age.ms";
@@ -55,11 +54,9 @@ public record PlacementSettings(
 
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
     public static PlacementSettings read(Map<String, ?> configs) {
-        List<HostAndPort> members = split(text(configs, ENDPOINTS, "")).stream()
-                .map(endpoint -> HostAndPort.parse(ENDPOINTS, endpoint))
-                .toList();
+        List<HostAndPort> members = MemberSettings.endpoints(configs);
         if (members.isEmpty()) {
-            throw new IllegalArgumentException(ENDPOINTS + " is empty: give host:port of Guardian's members");
+            throw new IllegalArgumentException(MemberSettings.ENDPOINTS + " is empty: give host:port of Guardian's members");
         }
         return new PlacementSettings(
                 members,
@@ -69,15 +66,11 @@ public record PlacementSettings(
                 milliseconds(configs, MAX_AGE_MS, 600_000, 1_000),
                 isRefuse(configs, WHEN_UNKNOWN),
                 isRefuse(configs, OUTSIDE),
-                split(text(configs, OUTSIDE_ALLOW, "__")));
+                BrokerConfigs.list(configs, OUTSIDE_ALLOW, "__"));
     }
 
     private static Optional<TlsFiles> tls(Map<String, ?> configs) {
-        String wanted = text(configs, ENDPOINTS_SSL, "false");
-        if (!wanted.equals("true") && !wanted.equals("false")) {
-            throw new IllegalArgumentException(ENDPOINTS_SSL + " is '" + wanted + "': use true or false");
-        }
-        if (wanted.equals("false")) {
+        if (!MemberSettings.isSsl(configs)) {
             return Optional.empty();
         }
         return Optional.of(new TlsFiles(
@@ -85,21 +78,22 @@ public record PlacementSettings(
     }
 
     private static Path path(Map<String, ?> configs, String key) {
-        String value = text(configs, key, "");
+        String value = BrokerConfigs.text(configs, key, "");
         if (value.isEmpty()) {
-            throw new IllegalArgumentException(key + " is not set, but " + ENDPOINTS_SSL + " is true: set it");
+            throw new IllegalArgumentException(
+                    key + " is not set, but " + MemberSettings.ENDPOINTS_SSL + " is true: set it");
         }
         return Path.of(value);
     }
 
     /** Kafka tells a policy everything but which cluster it is in: that is in the directories that were formatted. */
     private static String clusterId(Map<String, ?> configs) {
-        String given = text(configs, CLUSTER_ID, "");
+        String given = BrokerConfigs.text(configs, CLUSTER_ID, "");
         if (!given.isEmpty()) {
             return given;
         }
         for (String key : DIRECTORIES) {
-            for (String directory : split(text(configs, key, ""))) {
+            for (String directory : BrokerConfigs.list(configs, key, "")) {
                 String found = clusterIdIn(Path.of(directory, "meta.properties"));
                 if (!found.isEmpty()) {
                     return found;
@@ -121,7 +115,7 @@ public record PlacementSettings(
     }
 
     private static boolean isRefuse(Map<String, ?> configs, String key) {
-        String value = text(configs, key, "allow");
+        String value = BrokerConfigs.text(configs, key, "allow");
         if (!value.equals("allow") && !value.equals("refuse")) {
             throw new IllegalArgumentException(key + " is '" + value + "': use allow or refuse");
         }
@@ -129,28 +123,9 @@ public record PlacementSettings(
     }
 
     private static Duration milliseconds(Map<String, ?> configs, String key, long unset, long least) {
-        String value = text(configs, key, Long.toString(unset));
-        try {
-            long number = Long.parseLong(value);
-            if (number >= least && number <= MAX_MS) {
-                return Duration.ofMillis(number);
-            }
-        } catch (NumberFormatException e) {
-            // Said below, together with the range.
-        }
-        throw new IllegalArgumentException(
-                key + " is '" + value + "': use milliseconds, " + least + " to " + MAX_MS);
-    }
-
-    private static List<String> split(String list) {
-        return Arrays.stream(list.split(",")).map(String::strip).filter(item -> !item.isEmpty()).toList();
-    }
-
-    private static String text(Map<String, ?> configs, String key, String unset) {
-        Object value = configs.get(key);
-        if (value instanceof List<?> items) {
-            value = String.join(",", items.stream().map(String::valueOf).toList());
-        }
-        return value == null || value.toString().isBlank() ? unset : value.toString().strip();
+        String value = BrokerConfigs.text(configs, key, Long.toString(unset));
+        return Duration.ofMillis(BrokerConfigs.number(value, least, MAX_MS)
+                .orElseThrow(() -> new IllegalArgumentException(
+                        key + " is '" + value + "': use milliseconds, " + least + " to " + MAX_MS)));
     }
 }

@@ -1,5 +1,7 @@
 package guardian.kafka.reporter;
 
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.reporter.listener.ReporterSettings;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 

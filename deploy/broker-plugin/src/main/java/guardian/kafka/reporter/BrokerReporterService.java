@@ -1,5 +1,9 @@
 package guardian.kafka.reporter;
 
+import guardian.kafka.common.DaemonThreads;
+import guardian.kafka.reporter.listener.ReporterSettings;
+import guardian.kafka.reporter.metrics.BatchCollector;
+import guardian.kafka.reporter.metrics.ValueSink;
 import guardian.v1.BrokerReporterGrpc;
 import guardian.v1.CollectRequest;
 import guardian.v1.MetricBatch;

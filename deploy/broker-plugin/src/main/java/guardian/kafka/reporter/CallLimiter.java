@@ -1,5 +1,7 @@
 package guardian.kafka.reporter;
 
+import guardian.kafka.reporter.listener.Connections;
+import guardian.kafka.reporter.listener.ReporterSettings;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Grpc;
 import io.grpc.Metadata;

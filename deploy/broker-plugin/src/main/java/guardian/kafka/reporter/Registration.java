@@ -1,12 +1,15 @@
 package guardian.kafka.reporter;
 
+import guardian.kafka.common.BackOff;
+import guardian.kafka.common.DaemonThreads;
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.MemberChannels;
+import guardian.kafka.common.Tls;
 import guardian.v1.FederationGrpc;
 import guardian.v1.RegisterReporterReply;
 import guardian.v1.RegisterReporterRequest;
-import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
-import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -34,20 +37,13 @@ final class Registration implements AutoCloseable {
     record Pauses(Duration again, Duration retry, Duration retryMost) {
         static final Pauses DEFAULT =
                 new Pauses(Duration.ofMinutes(5), Duration.ofSeconds(1), Duration.ofMinutes(1));
-
-        Duration afterFailures(int failures) {
-            Duration pause = retry;
-            for (int i = 1; i < failures && pause.compareTo(retryMost) < 0; i++) {
-                pause = pause.multipliedBy(2);
-            }
-            return pause.compareTo(retryMost) < 0 ? pause : retryMost;
-        }
     }
 
     private final List<HostAndPort> members;
     private final Optional<Tls> tls;
     private final Supplier<RegisterReporterRequest> request;
     private final Pauses pauses;
+    private final BackOff backOff;
     private final Thread thread;
     private boolean isKnown;
     private int failures;
@@ -60,6 +56,7 @@ final class Registration implements AutoCloseable {
         this.tls = tls;
         this.request = request;
         this.pauses = pauses;
+        this.backOff = new BackOff(pauses.retry(), pauses.retryMost(), RandomGenerator.getDefault());
         this.turn = RandomGenerator.getDefault().nextInt(members.size());
         this.thread = new DaemonThreads("guardian-reporter-registration").newThread(this::run);
     }
@@ -76,8 +73,8 @@ final class Registration implements AutoCloseable {
     private void run() {
         try {
             while (!Thread.currentThread().isInterrupted()) {
-                Duration pause = isRegistered() ? pauses.again() : pauses.afterFailures(failures);
-                TimeUnit.NANOSECONDS.sleep(spread(pause).toNanos());
+                Duration pause = isRegistered() ? backOff.spread(pauses.again()) : backOff.next();
+                TimeUnit.NANOSECONDS.sleep(pause.toNanos());
             }
         } catch (InterruptedException e) {
             LOG.debug("The registration with Guardian ends");
@@ -95,6 +92,7 @@ final class Registration implements AutoCloseable {
             }
             isKnown = true;
             failures = 0;
+            backOff.reset();
             return true;
         } catch (StatusRuntimeException e) {
             failed(member, e.getStatus().toString());
@@ -119,13 +117,7 @@ final class Registration implements AutoCloseable {
     /** A channel for each call: there is one in minutes. */
     private RegisterReporterReply register(HostAndPort member, RegisterReporterRequest wanted)
             throws InterruptedException {
-        ManagedChannel channel = OkHttpChannelBuilder.forAddress(
-                        member.host(),
-                        member.port(),
-                        tls.map(Tls::forChannel).orElseGet(InsecureChannelCredentials::create))
-                .proxyDetector(target -> null) // Members are near: a proxy for the web knows nothing of them.
-                .disableRetry()
-                .build();
+        ManagedChannel channel = MemberChannels.builder(member, tls).build();
         try {
             return FederationGrpc.newBlockingStub(channel)
                     .withDeadlineAfter(CALL_S, TimeUnit.SECONDS)
@@ -133,11 +125,5 @@ final class Registration implements AutoCloseable {
         } finally {
             channel.shutdownNow().awaitTermination(CLOSE_S, TimeUnit.SECONDS);
         }
-    }
-
-    /** From half to one and a half of the pause. */
-    private static Duration spread(Duration pause) {
-        long nanos = pause.toNanos();
-        return Duration.ofNanos(nanos / 2 + RandomGenerator.getDefault().nextLong(nanos + 1));
     }
 }

@@ -1,6 +1,22 @@
 package guardian.kafka.reporter;
 
 import guardian.kafka.activity.Activity;
+import guardian.kafka.common.DaemonThreads;
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.Tls;
+import guardian.kafka.reporter.host.HostFactsReader;
+import guardian.kafka.reporter.host.LogDirReader;
+import guardian.kafka.reporter.host.LogDirReaders;
+import guardian.kafka.reporter.listener.Connections;
+import guardian.kafka.reporter.listener.ReporterSettings;
+import guardian.kafka.reporter.metrics.BatchCollector;
+import guardian.kafka.reporter.metrics.JvmMetricSource;
+import guardian.kafka.reporter.metrics.KafkaMetricSource;
+import guardian.kafka.reporter.metrics.YammerMetricSource;
+import guardian.kafka.reporter.scrape.NameFilter;
+import guardian.kafka.reporter.scrape.ScrapeHandler;
+import guardian.kafka.reporter.scrape.ScrapeServer;
+import guardian.kafka.reporter.scrape.Scraper;
 import guardian.v1.MetricBatch;
 import guardian.v1.RegisterReporterRequest;
 import guardian.v1.ReplicaSelectorFacts;

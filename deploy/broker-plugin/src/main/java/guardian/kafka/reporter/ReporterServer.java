@@ -1,5 +1,8 @@
 package guardian.kafka.reporter;
 
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.Tls;
+import guardian.kafka.reporter.listener.Connections;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.Server;
 import io.grpc.ServerCredentials;

@@ -1,6 +1,10 @@
 package guardian.kafka.metadata;
 
 import com.google.protobuf.ByteString;
+import guardian.kafka.metadata.store.FencedWriterException;
+import guardian.kafka.metadata.store.RefusedEventException;
+import guardian.kafka.metadata.store.SegmentEventStore;
+import guardian.kafka.metadata.store.StoreUnavailableException;
 import guardian.v1.AppendErrorKind;
 import guardian.v1.RemoteLogSegmentState;
 import guardian.v1.SegmentEvent;

@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import guardian.kafka.metadata.segments.SegmentEvents;
+import guardian.kafka.metadata.store.FencedWriterException;
+import guardian.kafka.metadata.store.SegmentEventStore;
 import guardian.v1.SegmentEvent;
 import java.util.ArrayList;
 import java.util.List;

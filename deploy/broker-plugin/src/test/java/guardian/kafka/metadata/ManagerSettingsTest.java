@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import guardian.kafka.reporter.TlsFiles;
+import guardian.kafka.common.TlsFiles;
 import guardian.v1.FenceMode;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -4,8 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import guardian.v1.BrokerReporterGrpc.BrokerReporterFutureStub;
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.reporter.listener.Connections;
+import guardian.kafka.reporter.listener.Eventually;
+import guardian.kafka.reporter.metrics.Listing;
+import guardian.kafka.reporter.metrics.MetricSource;
+import guardian.kafka.reporter.metrics.TestMetrics;
 import guardian.v1.BrokerReporterGrpc;
+import guardian.v1.BrokerReporterGrpc.BrokerReporterFutureStub;
 import guardian.v1.CollectRequest;
 import guardian.v1.MetricBatch;
 import io.grpc.CallOptions;

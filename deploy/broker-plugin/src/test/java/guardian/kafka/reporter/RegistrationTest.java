@@ -4,6 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import guardian.kafka.common.HostAndPort;
+import guardian.kafka.common.TestCertificates;
+import guardian.kafka.common.Tls;
+import guardian.kafka.common.TlsFiles;
+import guardian.kafka.reporter.listener.Eventually;
 import guardian.v1.FederationGrpc;
 import guardian.v1.RegisterReporterReply;
 import guardian.v1.RegisterReporterRequest;
@@ -16,7 +21,6 @@ import io.grpc.stub.StreamObserver;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -112,9 +116,8 @@ class RegistrationTest {
 
     @Test
     void itIsCalledOverTlsWithTheReportersOwnFiles() throws Exception {
-        Path tls = Path.of(RegistrationTest.class.getResource("tls/ca.pem").toURI()).getParent();
-        TlsFiles server = new TlsFiles(tls.resolve("server.pem"), tls.resolve("server.key"), tls.resolve("ca.pem"));
-        TlsFiles client = new TlsFiles(tls.resolve("client.pem"), tls.resolve("client.key"), tls.resolve("ca.pem"));
+        TlsFiles server = TestCertificates.resources("server", "ca");
+        TlsFiles client = TestCertificates.resources("client", "ca");
         register(List.of(member(new Tls(server).forServer())), Optional.of(new Tls(client)),
                 new Registration.Pauses(SHORT, SHORT, SHORT));
         assertCalled(2);
@@ -129,14 +132,6 @@ class RegistrationTest {
         Eventually.holds("its thread has ended", () -> Thread.getAllStackTraces().keySet().stream()
                 .noneMatch(thread -> thread.getName().startsWith("guardian-reporter-registration")));
         registration = null;
-    }
-
-    @Test
-    void pausesDoubleUpToTheirMost() {
-        Registration.Pauses pauses = Registration.Pauses.DEFAULT;
-        assertEquals(Duration.ofSeconds(1), pauses.afterFailures(1));
-        assertEquals(Duration.ofSeconds(4), pauses.afterFailures(3));
-        assertEquals(Duration.ofMinutes(1), pauses.afterFailures(1000));
     }
 
     @Test

@@ -1,0 +1,1 @@
+"""A ClickHouse, embedded or a server, and what is asked of it."""

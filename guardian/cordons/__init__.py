@@ -1,0 +1,1 @@
+"""Keep new replicas off excluded brokers, and answer where a topic may stand."""

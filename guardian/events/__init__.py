@@ -1,0 +1,1 @@
+"""Tell people and programs what happened: stored, streamed, sent to sinks."""

@@ -1,0 +1,1 @@
+"""Carry tickets out on real brokers: decide each tick, commit the intent, then send it."""

@@ -1,1 +1,0 @@
-"""The way out: what `guardian.core` decided is committed, then sent to the brokers."""

@@ -1,0 +1,1 @@
+"""Keep what people tell Guardian: clusters, machines, tenants, topics, IDC policies, exclusions."""

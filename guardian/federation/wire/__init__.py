@@ -1,0 +1,1 @@
+"""Nouns to and from the text of federation.yaml."""

@@ -1,0 +1,1 @@
+"""Make tickets for troubles that last, without a person."""

@@ -1,0 +1,1 @@
+"""Find what is wrong with clusters: disks, durability, replicas, limits."""

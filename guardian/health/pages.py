@@ -1,0 +1,109 @@
+"""What detectors find and still find, with their evidence, and what healing does about it or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from guardian.console.health import gravity_of, name_of
+from guardian.console.paging import Columns, List, page_of
+from guardian.console.sections import get
+from guardian.console.views import ReadingPages
+from guardian.security.rules.routing import VIEW
+from protos.guardian.v1 import insight_pb2 as pb
+
+_MOST_SHOWN = 50
+PHASES = {
+    "grace": ("info", "in grace"),
+    "acts": ("info", "acts"),
+    "waits": ("info", "waits"),
+    "done": ("ok", "done"),
+    "person": ("bad", "calls a person"),
+    "braked": ("warn", "braked"),
+    "observed": ("none", "observes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingLine:
+    """A finding, and the trouble that healing sees in it, where it does."""
+
+    finding: pb.Finding
+    rank: int
+    trouble: pb.HealingTrouble | None
+
+
+FINDING_COLUMNS: Columns[FindingLine] = {
+    "gravity": lambda line: line.rank,
+    "cluster": lambda line: line.finding.cluster or None,
+    "kind": lambda line: name_of(line.finding.kind),
+    "since": lambda line: line.finding.since_ms,
+}
+
+
+def finding_text(line: FindingLine) -> str:
+    """What a search looks at."""
+    finding = line.finding
+    return f"{finding.cluster} {name_of(finding.kind)} {finding.subject} {finding.evidence}"
+
+
+class FindingPages(ReadingPages):
+    @get("/findings", VIEW)
+    def findings(self, request: Request, asked: List, cluster: str = "") -> Response:
+        if cluster:
+            self._looks.cluster(request, cluster)
+        view = self._views.of(request, "findings")
+        seen = {each.name for each in self._looks.clusters(request)}
+        report = view.part(self._looks.findings, cluster)
+        healing = view.part(self._looks.healing, cluster)
+        lines = [line for line in finding_lines(report, healing) if _is_shown(line.finding.cluster, seen)]
+        looks = [look for look in report.looks if _is_shown(look.cluster, seen)] if report else []
+        blind = [look for look in looks if look.error]
+        others = _others(healing, lines, seen)
+        return view.shown(
+            "findings.html",
+            f"Findings in {cluster}" if cluster else "Findings",
+            cluster=cluster,
+            page=page_of(lines, asked, finding_text, FINDING_COLUMNS, "gravity"),
+            report=report,
+            grave=sum(1 for line in lines if gravity_of(line.finding.kind) == "bad"),
+            blind=blind[:_MOST_SHOWN],
+            more_blind=max(0, len(blind) - _MOST_SHOWN),
+            looks=[look for look in looks if look.looked_at_ms],
+            healing=[each for each in healing.clusters if each.cluster in seen] if healing else [],
+            others=others[:_MOST_SHOWN],
+            more_others=max(0, len(others) - _MOST_SHOWN),
+            phases=PHASES,
+        )
+
+
+def finding_lines(report: pb.FindingsReport | None, healing: pb.HealingReport | None) -> list[FindingLine]:
+    """In the order of the report: the gravest first."""
+    troubles = {
+        (each.cluster, trouble.kind, trouble.subject): trouble
+        for each in (healing.clusters if healing else ())
+        for trouble in each.troubles
+    }
+    return [
+        FindingLine(each, rank, troubles.get((each.cluster, each.kind, each.subject)))
+        for rank, each in enumerate(report.findings if report else ())
+    ]
+
+
+def _others(
+    healing: pb.HealingReport | None, lines: list[FindingLine], seen: set[str]
+) -> list[tuple[str, pb.HealingTrouble]]:
+    """Troubles that are no finding yet, or none any more."""
+    told = {(line.finding.cluster, line.finding.kind, line.finding.subject) for line in lines}
+    return [
+        (each.cluster, trouble)
+        for each in (healing.clusters if healing else ())
+        for trouble in each.troubles
+        if each.cluster in seen and (each.cluster, trouble.kind, trouble.subject) not in told
+    ]
+
+
+def _is_shown(cluster: str, seen: set[str]) -> bool:
+    return not cluster or cluster in seen

@@ -1,0 +1,154 @@
+"""The Insight service: asks Kafka and the lake, and says what it means. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+import grpc
+
+from guardian.errors import InvalidInput, NotFound
+from guardian.health.loop import lake_facts
+from guardian.health.loop.described_topics import described_topics
+from guardian.health.loop.durability_facts import durability_facts
+from guardian.health.loop.findings import FindingsWatch
+from guardian.health.loop.sources import Sources
+from guardian.health.rules import findings, showing
+from guardian.health.rules.disk_reads import disk_reads
+from guardian.health.rules.disks import judge
+from guardian.health.rules.durability import audit
+from guardian.health.wire.disks import disk_reads_to_proto, disks_to_proto
+from guardian.health.wire.durability import durability_to_proto
+from guardian.health.wire.findings import findings_to_proto
+from guardian.lake.model.window import Window
+from guardian.lake.store.reader import LakeReader
+from guardian.links.loop.link_use import LinkUseReader
+from guardian.model.topology import Cluster
+from guardian.serving.admins import registered
+from guardian.serving.requests import views_for
+from guardian.serving.sight import Sight
+from guardian.serving.turns import LISTS
+from guardian.serving.who_asks import sees, who_asks
+from protos.guardian.v1 import insight_pb2 as pb
+from protos.guardian.v1 import insight_pb2_grpc
+
+MAX_TOPICS = 10_000
+MAX_DISKS = 50_000
+MAX_READERS = 10_000
+MAX_CROSSERS = 1000
+MAX_FINDINGS = 10_000
+_CROSSERS = 10
+_HOUR_MS = 3_600_000
+_READERS_MS = 600_000  # what a page cache holds is a matter of minutes
+
+
+class InsightServicer(insight_pb2_grpc.InsightServicer):
+    """`watch` is None where no detectors run; `healing` reports on clusters, and is None where nothing heals."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        watch: FindingsWatch | None = None,
+        healing: Callable[[Sequence[str]], pb.HealingReport] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._watch = watch
+        self._healing = healing
+
+    def GetDurability(self, request: pb.GetDurabilityRequest, context: grpc.ServicerContext) -> pb.DurabilityReport:
+        cluster = self._cluster(request.cluster, context)
+        with closing(self._sources.connect(cluster)) as admin:
+            topics, brokers = durability_facts(admin, cluster, request.topics)
+        if request.topics and not topics:
+            raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
+        most = min(request.max_topics or MAX_TOPICS, MAX_TOPICS)
+        with LISTS.one():
+            return durability_to_proto(cluster.name, audit(topics, brokers), most)
+
+    def DescribeTopics(
+        self, request: pb.DescribeTopicsRequest, context: grpc.ServicerContext
+    ) -> pb.DescribeTopicsReply:
+        cluster = self._cluster(request.cluster, context)
+        with closing(self._sources.connect(cluster)) as admin:
+            reply = described_topics(admin, request.topics)
+        if request.topics and not reply.topics:
+            raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
+        return reply
+
+    def GetDiskHealth(self, request: pb.GetDiskHealthRequest, context: grpc.ServicerContext) -> pb.DiskHealthReport:
+        cluster = self._cluster(request.cluster, context)
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        series = lake_facts.disk_series(LakeReader(self._sources.lake_url), cluster.name, window)
+        most = min(request.max_disks or MAX_DISKS, MAX_DISKS)
+        with LISTS.one():
+            return disks_to_proto(cluster.name, (window.from_ms, window.to_ms), judge(series), most)
+
+    def GetDiskReaders(self, request: pb.GetDiskReadersRequest, context: grpc.ServicerContext) -> pb.DiskReadersReport:
+        cluster = self._cluster(request.cluster, context)
+        window = self._window(request.from_ms, request.to_ms, _READERS_MS)
+        with closing(self._sources.connect(cluster)) as admin:
+            committed = admin.committed_offsets().by_group
+        lake = LakeReader(self._sources.lake_url)
+        hosts = lake_facts.hosts(lake, cluster.name, window)
+        read = {partition.topic for offsets in committed.values() for partition in offsets}
+        leaders, topics = lake_facts.leaders_and_topics(lake, cluster.name, window, read)
+        found = disk_reads(committed, leaders, topics, hosts)
+        most = min(request.max_readers or MAX_READERS, MAX_READERS)
+        return disk_reads_to_proto(cluster.name, (window.from_ms, window.to_ms), found, len(committed), most)
+
+    def GetLinkUse(self, request: pb.GetLinkUseRequest, context: grpc.ServicerContext) -> pb.LinkUseReport:
+        views = views_for(self._sources.store, context)
+        clusters = (
+            [registered(views.cluster, name) for name in sorted(set(request.clusters))]
+            if request.clusters
+            else sorted((each for each in views.clusters() if sees(each.name)), key=lambda cluster: cluster.name)
+        )
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        idc = Sight(who_asks(), lambda: views).idc
+        reader = LinkUseReader(
+            LakeReader(self._sources.lake_url), self._sources.activity, self._sources.links_file, idc
+        )
+        report = reader.report(clusters, window, min(request.max_crossers or _CROSSERS, MAX_CROSSERS))
+        if not sees(""):
+            report.remarks.append("only clusters that you see are in the numbers: lines may carry more")
+        return report
+
+    def GetLines(self, request: pb.GetLinesRequest, context: grpc.ServicerContext) -> pb.LinesReport:
+        cluster = self._cluster(request.cluster, context) if request.cluster else None
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        return LinkUseReader(
+            LakeReader(self._sources.lake_url), self._sources.activity, self._sources.links_file
+        ).lines(cluster, window)
+
+    def ListFindings(self, request: pb.ListFindingsRequest, context: grpc.ServicerContext) -> pb.FindingsReport:
+        if self._watch is None:
+            raise InvalidInput("this member has no detectors: ask a member that `guardian server` runs")
+        if request.cluster:
+            self._cluster(request.cluster, context)
+        watch, leads_since_ms = self._watch.known()
+        sight = Sight(who_asks(), self._sources.store.read_local)
+        watch = showing.watch_of(watch, sight)
+        return findings_to_proto(
+            [showing.finding_of(finding, sight) for finding in findings.findings(watch, request.cluster)],
+            showing.looks_of(findings.looks(watch, request.cluster), sight),
+            findings.in_grace(watch, request.cluster),
+            leads_since_ms,
+            min(request.limit or MAX_FINDINGS, MAX_FINDINGS),
+        )
+
+    def GetHealing(self, request: pb.GetHealingRequest, context: grpc.ServicerContext) -> pb.HealingReport:
+        if self._healing is None:
+            raise InvalidInput("this member heals nothing: ask a member that `guardian server` runs")
+        if request.cluster:
+            self._cluster(request.cluster, context)
+        clusters = views_for(self._sources.store, context).clusters()
+        names = sorted(cluster.name for cluster in clusters if sees(cluster.name))
+        return self._healing([request.cluster] if request.cluster else names)
+
+    def _cluster(self, name: str, context: grpc.ServicerContext) -> Cluster:
+        return registered(views_for(self._sources.store, context).cluster, name)
+
+    def _window(self, from_ms: int, to_ms: int, usual_ms: int) -> Window:
+        """The last of the usual time, unless the request says otherwise."""
+        end_ms = to_ms or self._sources.now_ms() + 1
+        return Window(from_ms or max(0, end_ms - usual_ms), end_ms)

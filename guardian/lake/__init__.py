@@ -1,0 +1,1 @@
+"""Write the metrics lake and keep it tidy."""

@@ -1,0 +1,1 @@
+"""Measure what crosses the links between data centres, and what it costs."""

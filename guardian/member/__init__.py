@@ -1,0 +1,1 @@
+"""Wire one member together; the only place where every part meets."""

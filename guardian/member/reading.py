@@ -1,0 +1,35 @@
+"""The pages that only read, and what they share: one set of kept looks."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from guardian.console.broker import BrokerPages
+from guardian.console.cluster import ClusterPages
+from guardian.console.federation import FederationPages
+from guardian.console.looking import Looks
+from guardian.console.members import MemberPages
+from guardian.console.rendering import Renderer
+from guardian.console.sections import Pages, router_of
+from guardian.console.topic import TopicPages
+from guardian.console.views import Views
+from guardian.federation.pages import TenantPages
+from guardian.health.pages import FindingPages
+from guardian.web.parts import WebParts
+
+
+def pages(web: WebParts, render: Renderer) -> Pages:
+    looks = Looks(web)
+    views = Views(looks, render)
+    router = APIRouter()
+    for made in (
+        FederationPages(views),
+        ClusterPages(views),
+        BrokerPages(views),
+        TopicPages(views),
+        TenantPages(views),
+        FindingPages(views),
+        MemberPages(web, views),
+    ):
+        router.include_router(router_of(made, web.form_guard))
+    return Pages(router, looks.close)

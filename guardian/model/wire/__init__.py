@@ -1,0 +1,1 @@
+"""Nouns to and from protobuf."""

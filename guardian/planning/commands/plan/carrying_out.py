@@ -1,0 +1,144 @@
+"""From a task to plans, shown, written, drawn, and made draft tickets.
+
+Exit codes: 0 when every cluster has what was asked for. 1 when a part of it: a cluster has no plan while others have
+theirs, or a plan can't become a ticket yet. 2, with a sentence for each cluster, when there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import typer
+
+from guardian.cli.files import write_file
+from guardian.cli.options import Output, actor, connect
+from guardian.cli.plan_tables import show_plan
+from guardian.cli.printing import echo
+from guardian.cli.render import as_dict, print_json
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError
+from guardian.federation.commands.directory import read_directory
+from guardian.interop import reassignment_json
+from guardian.model.directory import Directory
+from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
+from guardian.model.wire.plans import plan_to_proto
+from guardian.planning.commands.plan.clients import with_clients
+from guardian.planning.commands.plan.compiling import announce_compiling
+from guardian.planning.commands.plan.request import Request
+from guardian.planning.commands.plan.ticketing import instead_of_ticket, warning
+from guardian.planning.commands.spark import analysing
+from guardian.planning.pages.plan_page import plan_page
+
+TaskFor = Callable[[Directory, str], Task]
+Outcomes = Mapping[str, Plan | GuardianError]
+
+
+def carry_out(request: Request, task: Task | TaskFor) -> None:
+    """`task` is for all clusters, or made for each from the federation's directory."""
+    with connect(request.endpoints) as client:
+        settings = request.overrides.for_members(client)
+        directory = read_directory(client)
+        asked = {cluster: task(directory, cluster) if callable(task) else task for cluster in request.clusters}
+        said = "" if request.dry_run else warning(asked.values())
+        if said:
+            echo(said, err=True)
+        known = {cluster: with_clients(client, cluster, request.window, each) for cluster, each in asked.items()}
+        tasks = {cluster: each for cluster, (each, _) in known.items()}
+        lacking = {cluster: remarks for cluster, (_, remarks) in known.items()}
+        made = _made(request, request.lake or client.member().lake_url, tasks, settings, directory)
+        found = {cluster: _with_notes(outcome, lacking[cluster]) for cluster, outcome in made.items()}
+        _require_one(found)
+        if request.output is Output.JSON:
+            print_json([_as_dict(cluster, outcome) for cluster, outcome in found.items()])
+        is_whole = [_show(client, request, settings, directory, *each) for each in found.items()]
+    if not all(is_whole):
+        raise typer.Exit(1)
+
+
+def _made(
+    request: Request, lake: str, tasks: Mapping[str, Task], settings: PlannerSettings, directory: Directory
+) -> Outcomes:
+    with analysing("guardian plan", lake, request.window, request.master) as (spark, window):
+        from spark_analytics.jobs.plans import outcomes
+
+        announce_compiling()
+        made = outcomes(spark, lake, tasks, window, settings, directory)
+    return {cluster: made[cluster] for cluster in request.clusters}
+
+
+def _with_notes(outcome: Plan | GuardianError, notes: tuple[str, ...]) -> Plan | GuardianError:
+    return outcome if isinstance(outcome, GuardianError) else replace(outcome, notes=(*outcome.notes, *notes))
+
+
+def _require_one(found: Outcomes) -> None:
+    """Raises why there is no plan at all."""
+    reasons = [outcome for outcome in found.values() if isinstance(outcome, GuardianError)]
+    if len(reasons) == len(found):
+        raise type(reasons[0])("; ".join(dict.fromkeys(map(str, reasons))))
+
+
+def _as_dict(cluster: str, outcome: Plan | GuardianError) -> dict[str, object]:
+    if isinstance(outcome, GuardianError):
+        return {"cluster": cluster, "error": str(outcome)}
+    return as_dict(plan_to_proto(outcome))
+
+
+def _show(
+    client: GuardianClient,
+    request: Request,
+    settings: PlannerSettings,
+    directory: Directory,
+    cluster: str,
+    outcome: Plan | GuardianError,
+) -> bool:
+    """Whether the cluster has all that was asked for."""
+    if isinstance(outcome, GuardianError):
+        echo(f"Cluster {cluster} has no plan: {outcome}", err=True)
+        return False
+    _write_files(request, outcome)
+    if request.output is Output.TABLE:
+        show_plan(outcome)
+    if not outcome.moves:
+        return True
+    sentences = instead_of_ticket(outcome, directory)
+    for sentence in sentences:
+        echo(sentence, err=request.output is Output.JSON)
+    if request.dry_run:
+        return True
+    return not sentences and _is_drafted(client, request, settings, outcome)
+
+
+def _is_drafted(client: GuardianClient, request: Request, settings: PlannerSettings, plan: Plan) -> bool:
+    try:
+        ticket, resolved = client.create_ticket(
+            plan,
+            author=actor(),
+            throttle=int(settings.throttle),
+            idempotency_key=request.key,
+            expires_in_ms=request.expires_in_ms,
+        )
+    except GuardianError as error:
+        if len(request.clusters) == 1:
+            raise
+        echo(f"Cluster {plan.cluster} has no ticket: {error}", err=True)
+        return False
+    for note in resolved.notes:
+        if note not in plan.notes:
+            echo(f"Note: {note}.", err=True)
+    echo(
+        f"Draft ticket {ticket.id} for cluster {plan.cluster}. Next: guardian ticket submit {ticket.id}",
+        err=request.output is Output.JSON,
+    )
+    return True
+
+
+def _write_files(request: Request, plan: Plan) -> None:
+    if request.out:
+        write_file(request.out, reassignment_json.write(plan.moves, target=True))
+    if request.rollback:
+        write_file(request.rollback, reassignment_json.write(plan.moves, target=False))
+    if request.picture:
+        write_file(request.picture, plan_page(plan))

@@ -1,0 +1,1 @@
+"""Decide whose plan is made next."""

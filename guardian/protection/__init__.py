@@ -1,0 +1,1 @@
+"""Hold back what harms an unhealthy disk until it recovers."""

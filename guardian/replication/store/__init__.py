@@ -1,0 +1,1 @@
+"""The replicated store as the rest of a member sees it."""

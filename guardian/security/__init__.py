@@ -1,0 +1,1 @@
+"""Decide who somebody is and what he may do, and record it."""

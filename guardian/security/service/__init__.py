@@ -1,0 +1,1 @@
+"""What a member answers, over gRPC and HTTP."""

@@ -1,0 +1,1 @@
+"""Share what all gRPC services and HTTP routes of a member need."""

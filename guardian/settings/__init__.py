@@ -1,0 +1,1 @@
+"""Set values in Kafka and in the directory, and restore what they replaced."""

@@ -1,0 +1,1 @@
+"""Decide how fast copies may go, and set and remove the throttle."""

@@ -1,1 +1,0 @@
-"""When a disk will be full and a broker hot, from the trend. Pure."""

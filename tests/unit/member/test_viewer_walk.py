@@ -1,0 +1,160 @@
+"""A viewer of one cluster learns no text of another one, whatever he calls, opens or scrapes.
+
+Every RPC, route, stream and page of metrics is asked as that viewer, with requests made of the descriptors and the
+routes' signatures; no answer may hold a text of the other cluster, each of which bears a marker. An admin walks the
+same way, and is shown the marker nearly everywhere: a walk on which nobody is shown anything would prove nothing.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from typer.testing import CliRunner
+
+from guardian.model.ticket import TicketState
+from guardian.security.model.identity import Role
+from guardian.security.rules.permitting import RPCS
+from protos.guardian.v1 import events_pb2
+from tests.command_line import app
+from tests.unit.member.guarded import Rpc, headers
+from tests.unit.member.two_clusters import MARKER, MINE, Texts, TwoClusters, plant_ticket, two_clusters
+from tests.unit.member.walking import Answer, asked_about, walk_routes, walk_rpcs
+
+pytestmark = pytest.mark.slow
+
+ABSENT = Texts("zqxabsent")  # of a cluster that there never was; as long as the marker
+NO_PLAN = "0" * 64
+# Where an admin is shown no text of a cluster, and why.
+NAMES_NO_CLUSTER = {
+    "/guardian.v1.Raft/GetRaftStatus": "Guardian's own group",
+    "/guardian.v1.Tiering/GetIds": "a number",
+    "GET /": "leads to the console",
+    "GET /api/v1/clusters/{cluster}/topics/{topic}": "numbers of brokers, of the topic that the path names",
+    "GET /api/v1/openapi.json": "a description",
+    "GET /api/v1/{rest:path}": "no path of the API",
+    "GET /auth/callback": "the caller himself",
+    "GET /auth/login": "a form",
+    "GET /auth/me": "the caller himself",
+    "GET /auth/oidc": "the provider of identities",
+    "GET /auth/oidc/start": "the provider of identities",
+    "GET /console/clusters/{cluster}/activity": "numbers by broker, of the cluster that the path names",
+    "GET /console/clusters/{cluster}/topics/{topic}/durability": "a rating of the topic that the path names",
+    "GET /console/members": "Guardian's own group",
+    "GET /console/static/{name}": "files of the console",
+    "GET /console/tenants/{name}/usage": "numbers, of the tenant and the cluster that the request names",
+    "GET /console/theme": "light or dark",
+    "GET /console/tickets/live": "that something has changed",
+    "GET /console/tickets/{ticket_id}/series": "numbers over time",
+    "GET /healthz": "a word",
+    "GET /livez": "a word",
+    "GET /readyz": "a word",
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClusters]:
+    with two_clusters(tmp_path_factory.mktemp("both")) as both:
+        yield both
+
+
+def leaks(answers: Iterable[Answer]) -> dict[str, str]:
+    """Return what is shown around a marker, once for each place."""
+    found: dict[str, str] = {}
+    for answer in answers:
+        if shown := answer.shown():
+            found.setdefault(answer.place, shown)
+    return found
+
+
+def is_looking(rpc: Rpc) -> bool:
+    return Role.VIEWER in RPCS[rpc.path].roles
+
+
+def test_no_rpc_and_no_stream_tells_of_another_cluster(both: TwoClusters) -> None:
+    assert leaks(walk_rpcs(both, "vic")) == {}
+
+
+def test_no_route_no_page_of_metrics_and_no_live_page_tells_of_another_cluster(both: TwoClusters) -> None:
+    assert leaks(walk_routes(both, "vic")) == {}
+
+
+def test_what_is_of_another_cluster_is_answered_as_what_does_not_exist(both: TwoClusters) -> None:
+    """Nobody finds out which names, tickets, plans and ids there are by asking for them."""
+    other = both.texts[1]
+    of_other = asked_about(both, "vic", other, both.plans[other.cluster])
+    of_none = asked_about(both, "vic", ABSENT, NO_PLAN)
+    differing = {
+        one.place: (one.outcome, one.said, none.outcome, none.said)
+        for one, none in zip(of_other, of_none, strict=True)
+        if (one.outcome, one.said) != (none.outcome, none.said)
+    }
+    assert differing == {}
+
+
+def test_who_follows_events_hears_of_his_cluster_alone(both: TwoClusters) -> None:
+    with grpc.insecure_channel(both.config.grpc) as channel:
+        follow = channel.unary_stream(
+            "/guardian.v1.Events/WatchEvents",
+            events_pb2.WatchEventsRequest.SerializeToString,
+            events_pb2.Event.FromString,
+        )
+        request = events_pb2.WatchEventsRequest(after=both.store.read().last_event_id, follow=True)
+        heard = follow(request, metadata=(*headers(both.tokens["vic"]),), timeout=120)
+        for texts in reversed(both.texts):
+            plant_ticket(both, texts, TicketState.DRAFT, "followed")
+        event = next(heard)
+        heard.cancel()
+    assert event.cluster == MINE
+    assert MARKER not in str(event)
+
+
+def test_a_support_bundle_holds_what_its_maker_may_see(both: TwoClusters, tmp_path: Path) -> None:
+    bundles = {}
+    for name in ("vic", "root"):
+        archive = tmp_path / f"{name}.tar.gz"
+        result = CliRunner().invoke(
+            app,
+            [
+                "support-bundle",
+                "--endpoints",
+                both.config.grpc,
+                "--http",
+                f"http://{both.config.http}",
+                "--out",
+                str(archive),
+            ],
+            env={"GUARDIAN_TOKEN": both.tokens[name]},
+        )
+        assert result.exit_code == 0, result.output
+        with tarfile.open(archive) as opened:
+            files = {entry.name: opened.extractfile(entry) for entry in opened.getmembers()}
+            bundles[name] = {path.partition("/")[2]: file.read().decode() for path, file in files.items() if file}
+    assert [path for path, text in bundles["vic"].items() if MARKER in text] == []
+    shown = {path for path, text in bundles["root"].items() if MARKER in text}
+    assert shown >= {
+        "clusters.json", "tickets.json", "events.json", "findings.json", "healing.json", "sinks.json", "approvals.json",
+    }  # fmt: skip
+    assert any(path.endswith("metrics.txt") for path in shown)
+
+
+def test_an_admin_who_walks_the_same_way_is_shown_the_other_cluster_nearly_everywhere(both: TwoClusters) -> None:
+    asked: set[str] = set()
+    shown: set[str] = set()
+    for answers in (
+        walk_rpcs(both, "root", is_looking, of_other=True),
+        walk_routes(both, "root", ("GET",), of_other=True),
+    ):
+        for answer in answers:
+            asked.add(answer.place)
+            if answer.shown():
+                shown.add(answer.place)
+    assert asked - shown == NAMES_NO_CLUSTER.keys()
+
+
+def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_what_he_may_not_change(both: TwoClusters) -> None:
+    """Last: he changes his cluster."""
+    assert leaks(walk_rpcs(both, "ada", lambda rpc: not is_looking(rpc))) == {}
