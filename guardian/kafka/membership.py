@@ -24,7 +24,7 @@ from guardian.kafka.kafka_python import (
 )
 from guardian.kafka.reasons import NO_ERROR, reason
 from guardian.kafka.topics import Session
-from guardian.model.operation import MetadataVersion, Quorum
+from guardian.model.operation import MetadataVersion, Quorum, VoterLag
 
 _METADATA = "__cluster_metadata"
 _WITH_FENCED = 2  # the first version of DescribeCluster that tells fenced brokers (Kafka 4.0)
@@ -80,7 +80,8 @@ async def describe_quorum(session: Session) -> Quorum | None:
     if leader is None:
         raise _unreadable(kafka_errors.LeaderNotAvailableError)
     caught_up = frozenset(node for node, voter in voters.items() if voter is leader or _is_near(voter, leader))
-    return Quorum(leader.replica_id, frozenset(voters), caught_up)
+    behind = {node: _lag(voter, leader) for node, voter in voters.items() if node not in caught_up}
+    return Quorum(leader.replica_id, frozenset(voters), caught_up, partitions[0].high_watermark, behind)
 
 
 async def metadata_version(session: SessionWithAll) -> MetadataVersion:
@@ -124,6 +125,12 @@ def _api_versions_request() -> Any:
 
 def _unreadable(kind: type[kafka_errors.KafkaError]) -> kafka_errors.KafkaError:
     return kind("the controllers' quorum can't be read: it has no leader now, or does not say so")
+
+
+def _lag(voter: Any, leader: Any) -> VoterLag:
+    """Kafka tells -1 where it has not heard of a voter since it became the leader."""
+    now, then = leader.last_caught_up_timestamp, voter.last_caught_up_timestamp
+    return VoterLag(leader.log_end_offset - max(0, voter.log_end_offset), now - then if now >= 0 <= then else None)
 
 
 def _is_near(voter: Any, leader: Any) -> bool:

@@ -340,12 +340,31 @@ class PlanAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class VoterLag:
+    """How far a voter is behind the active controller: records, and ms since it last had all (None: not known)."""
+
+    records: int
+    ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Quorum:
-    """The controllers' quorum: who is active, who votes, and which voters have caught up with the active one."""
+    """The controllers' quorum: who is active, who votes, and which voters have caught up with the active one.
+
+    `committed` is the metadata log's high watermark, -1 where it is not known; `behind` has the lag of each voter that
+    has not caught up.
+    """
 
     leader: int
     voters: frozenset[int]
     caught_up: frozenset[int] = field(default_factory=frozenset)
+    committed: int = -1
+    behind: Mapping[int, VoterLag] = field(default_factory=dict)
+
+    @property
+    def majority(self) -> int:
+        """Return how many voters must live for anything to be decided."""
+        return len(self.voters) // 2 + 1
 
 
 @dataclass(frozen=True, slots=True)

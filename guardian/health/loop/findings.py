@@ -46,6 +46,7 @@ _FORECAST_LIMITS = ReadLimits(seconds=10.0)  # days of samples, while brokers ar
 _ASKS_KAFKA = (
     Detector.DURABILITY,
     Detector.REPLICAS,
+    Detector.CONTROLLERS,
     Detector.BALANCE,
     Detector.READS,
 )  # besides BROKERS, which finds out
@@ -175,6 +176,8 @@ class FindingsWatch:
                 return self._looks.brokers(clusters[place.cluster])
             case Detector.REPLICAS:
                 return self._looks.replicas(clusters[place.cluster], at_ms)
+            case Detector.CONTROLLERS:
+                return self._looks.controllers(clusters[place.cluster], at_ms)
             case Detector.BALANCE:
                 lake = LakeReader(self._sources.lake_url, _FORECAST_LIMITS)
                 return self._looks.balance(clusters[place.cluster], lake, at_ms)

@@ -2,12 +2,13 @@
 
     brokers     who lives, who is fenced and still answers   three small requests, every 5 s
     replicas    log dirs, ISRs, reassignments                all partitions and log dirs, every 20 s
+    controllers their quorum, and how its log grows          one request, every 20 s
     balance     who holds how much; disks that fill          the same, and days of the lake, every 10 min
     members     whom the leader reaches, and how long        no request; a connection to each member every 10 min
                 certificates count
 
-What lasts from one look to the next is in memory and can be seen again: how many replicas each broker is to have, and
-since when a reassignment copies nothing.
+What lasts from one look to the next is in memory and can be seen again: how many replicas each broker is to have,
+since when a reassignment copies nothing, and how long the controllers' log was.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 
 from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable, Undecided
 from guardian.health.model.finding import FindingKind, Sighting, Subject
-from guardian.health.rules import troubles
+from guardian.health.rules import quorums, troubles
+from guardian.health.rules.quorums import Committed
 from guardian.health.rules.troubles import Motions
 from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.lake.model.schema import LOG_DIR_SAMPLES
@@ -58,6 +60,7 @@ class TroubleLooks:
         self._fenced: dict[str, tuple[Sighting, ...]] = {}
         self._silent: dict[str, str] = {}
         self._offline: dict[str, tuple[Sighting, ...]] = {}
+        self._committed: dict[str, Committed] = {}
 
     def forget(self) -> None:
         """Another leader has looked meanwhile."""
@@ -68,6 +71,7 @@ class TroubleLooks:
         self._fenced.clear()
         self._silent.clear()
         self._offline.clear()
+        self._committed.clear()
 
     def broker_count(self, cluster: Cluster) -> int:
         """How many brokers the cluster is to have, as far as is known."""
@@ -137,6 +141,18 @@ class TroubleLooks:
         yield from self._offline[cluster.name]
         yield from troubles.isr_short(cluster.name, partitions, min_isr)
         yield from troubles.stuck(cluster.name, moving, alive, now_ms)
+
+    def controllers(self, cluster: Cluster, now_ms: int) -> Iterator[Sighting]:
+        """Yield what is wrong with the quorum; nothing of a cluster that is too old to tell. Raises
+        ClusterUnavailable, as between two active controllers."""
+        quorum = self._admin_for(cluster.name).describe_quorum()
+        if quorum is None:
+            return
+        before, now = self._committed.get(cluster.name), Committed(now_ms, quorum.committed)
+        self._committed[cluster.name] = now
+        yield from quorums.at_risk(cluster.name, quorum)
+        yield from quorums.behind(cluster.name, quorum)
+        yield from quorums.grows(cluster.name, before, now)
 
     def balance(self, cluster: Cluster, lake: LakeReader, now_ms: int) -> Iterator[Sighting]:
         """Without samples that reach back far enough nothing is said of disks that fill."""

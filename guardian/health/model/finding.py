@@ -35,6 +35,9 @@ class FindingKind(IntEnum):
     STATE_UNKNOWN = 22  # brokers answer, and none reaches the controllers: nobody can say who is right
 
     CLOCK_OFF = 23  # of a member of Guardian's own group
+    CONTROLLERS_AT_RISK = 24  # with one voter less nothing is decided: no leader, no topic, no ISR
+    CONTROLLER_BEHIND = 25  # a voter that does not have what the active controller has
+    METADATA_GROWS = 26  # far more is decided than in a cluster at rest
     MEMBER_STOPPED = 20  # of Guardian's own group, by itself: it has told why
 
     @property
@@ -49,12 +52,14 @@ _GRAVEST_FIRST = (
     FindingKind.STATE_UNKNOWN,
     FindingKind.STORM,
     FindingKind.TOPIC_OFFLINE,
+    FindingKind.CONTROLLERS_AT_RISK,
     FindingKind.UNDER_MIN_ISR,
     FindingKind.TOPIC_AT_RISK,
     FindingKind.HEALING_FAILED,
     FindingKind.BROKER_DOWN,
     FindingKind.LOG_DIR_OFFLINE,
     FindingKind.AT_MIN_ISR,
+    FindingKind.CONTROLLER_BEHIND,
     FindingKind.MEMBER_STOPPED,
     FindingKind.MEMBER_DOWN,
     FindingKind.CLOCK_OFF,
@@ -62,6 +67,7 @@ _GRAVEST_FIRST = (
     FindingKind.SLOW_DISK,
     FindingKind.STUCK_REASSIGNMENT,
     FindingKind.DISK_FILLS,
+    FindingKind.METADATA_GROWS,
     FindingKind.LINE_NEAR_LIMIT,
     FindingKind.READS_LEAVE_IDC,
     FindingKind.SKEW,
@@ -77,6 +83,7 @@ class Detector(StrEnum):
     LINKS = "links"
     BROKERS = "brokers"  # who lives
     REPLICAS = "replicas"  # log dirs, ISRs, reassignments
+    CONTROLLERS = "controllers"  # their quorum, and its log
     BALANCE = "balance"  # who holds how much, now and in some days
     READS = "reads"  # whether consumers read in their own data centre
     MEMBERS = "members"  # of Guardian's own group

@@ -40,6 +40,7 @@ _LEAST_LOOK_MS = {Detector.DURABILITY: 10_000, Detector.DISKS: 10_000, Detector.
 _LOOK_MS = {
     Detector.BROKERS: 5_000,
     Detector.REPLICAS: 20_000,
+    Detector.CONTROLLERS: 20_000,
     Detector.BALANCE: 600_000,
     Detector.READS: 600_000,
     Detector.MEMBERS: 10_000,
@@ -49,6 +50,7 @@ _LOOK_MS = {
 _OF_A_CLUSTER = (
     Detector.BROKERS,
     Detector.REPLICAS,
+    Detector.CONTROLLERS,
     Detector.DURABILITY,
     Detector.DISKS,
     Detector.BALANCE,
@@ -186,6 +188,11 @@ _KINDS = {
         FindingKind.UNDER_MIN_ISR,
         FindingKind.AT_MIN_ISR,
         FindingKind.STUCK_REASSIGNMENT,
+    ),
+    Detector.CONTROLLERS: (
+        FindingKind.CONTROLLERS_AT_RISK,
+        FindingKind.CONTROLLER_BEHIND,
+        FindingKind.METADATA_GROWS,
     ),
     Detector.BALANCE: (FindingKind.SKEW, FindingKind.DISK_FILLS),
     Detector.READS: (FindingKind.READS_LEAVE_IDC,),

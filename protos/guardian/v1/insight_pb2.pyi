@@ -50,6 +50,9 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SKEW: _ClassVar[FindingKind]
     DISK_FILLS: _ClassVar[FindingKind]
     MEMBER_DOWN: _ClassVar[FindingKind]
+    CONTROLLERS_AT_RISK: _ClassVar[FindingKind]
+    CONTROLLER_BEHIND: _ClassVar[FindingKind]
+    METADATA_GROWS: _ClassVar[FindingKind]
     CLOCK_OFF: _ClassVar[FindingKind]
     MEMBER_STOPPED: _ClassVar[FindingKind]
     STORM: _ClassVar[FindingKind]
@@ -90,6 +93,9 @@ STUCK_REASSIGNMENT: FindingKind
 SKEW: FindingKind
 DISK_FILLS: FindingKind
 MEMBER_DOWN: FindingKind
+CONTROLLERS_AT_RISK: FindingKind
+CONTROLLER_BEHIND: FindingKind
+METADATA_GROWS: FindingKind
 CLOCK_OFF: FindingKind
 MEMBER_STOPPED: FindingKind
 STORM: FindingKind

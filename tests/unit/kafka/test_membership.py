@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeClusterResponse, DescribeQuorumResponse
 from kafka.protocol.metadata import ApiVersionsResponse
 
 from guardian.kafka.membership import describe_quorum, metadata_version, raise_metadata_version
-from guardian.model.operation import MetadataVersion, Quorum
+from guardian.model.operation import MetadataVersion, Quorum, VoterLag
 
 _TOPIC = DescribeQuorumResponse.TopicData
 _PARTITION = _TOPIC.PartitionData
@@ -61,7 +61,8 @@ def asked(found: Any) -> Quorum | None:
 
 
 def test_it_names_the_leader_the_voters_and_who_has_caught_up() -> None:
-    assert asked(answer(1)) == Quorum(1, frozenset({1, 2, 3}), frozenset({1, 2}))
+    behind = {3: VoterLag(493, 0)}
+    assert asked(answer(1)) == Quorum(1, frozenset({1, 2, 3}), frozenset({1, 2}), 1, behind)
 
 
 def test_only_a_cluster_that_is_too_old_has_none() -> None:

@@ -276,4 +276,4 @@ def test_a_cluster_without_trouble_says_that_somebody_looked(start: Callable[...
     look(member)
     code, output = run(member, "--cluster", "live", "--fail")
     assert code == 0
-    assert output.startswith("nothing is wrong: 7 looks")
+    assert output.startswith("nothing is wrong: 8 looks")

@@ -14,6 +14,7 @@ from guardian.health.model.finding import FindingKind
 from guardian.lake.model.schema import LOG_DIR_SAMPLES
 from guardian.lake.store.reader import LakeReader
 from guardian.lake.store.writer import LakeWriter
+from guardian.model.operation import Quorum, VoterLag
 from guardian.model.topology import Broker, Cluster
 from guardian.security.model.certificate import CertificateLife
 from raft.configuration import Role
@@ -215,3 +216,22 @@ def test_a_member_that_stopped_by_itself_is_told_of_with_its_reason_and_not_as_d
     assert found["member_stopped member g2"].startswith(
         "member g2 stopped: a file of its store is damaged: checksum mismatch; "
     )
+
+
+def test_a_controller_that_falls_behind_is_told_and_the_log_is_measured_from_look_to_look(
+    looks: TroubleLooks, member: Member
+) -> None:
+    three = frozenset({100, 101, 102})
+    member.kafka.quorum = Quorum(100, three, three, committed=1000)
+    assert list(looks.controllers(CLUSTER, 10_000)) == []
+    member.kafka.quorum = Quorum(100, three, three - {102}, 9000, {102: VoterLag(700)})
+    assert [each.subject.kind for each in looks.controllers(CLUSTER, 30_000)] == [
+        FindingKind.CONTROLLERS_AT_RISK,
+        FindingKind.CONTROLLER_BEHIND,
+        FindingKind.METADATA_GROWS,
+    ]
+    looks.forget()
+    member.kafka.quorum = Quorum(100, three, three, committed=90_000)
+    assert list(looks.controllers(CLUSTER, 50_000)) == []
+    member.kafka.quorum = None
+    assert list(looks.controllers(CLUSTER, 70_000)) == []

@@ -111,7 +111,7 @@ def test_a_cluster_that_is_gone_takes_its_findings_along() -> None:
 
 def test_looks_are_due_in_turn_and_failed_ones_do_not_come_sooner() -> None:
     wanted = places_of(["live", "other"], has_lines=True)
-    assert len(wanted) == 14
+    assert len(wanted) == 16
     assert set(places_of(["live"], has_lines=False)) < set(wanted)
     watch = looked(Watch(), wanted[0], T0, [], TIMES)
     watch = failed(watch, wanted[1], T0 + 1, "away")
