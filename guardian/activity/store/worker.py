@@ -21,9 +21,9 @@ from typing import Any
 import chdb
 
 from guardian.activity.store import frames
+from guardian.giving_way import give_way
 
 _FIRST_CLIENT_S = 30.0
-_NICER = 5
 _KILL_ME_FIRST = "500"
 _THREADS = 2
 _CACHE_BYTES = 64 << 20
@@ -130,7 +130,7 @@ def _write_settings(folder: Path, memory_mb: int) -> Path:
 
 
 def main(folder: Path, memory_mb: int) -> None:
-    os.nice(_NICER)
+    give_way()
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
     with (folder / frames.LOCK).open("w") as lock:

@@ -13,18 +13,18 @@ from typing import Any
 import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput, Unavailable
+from guardian.giving_way import give_way
 from guardian.lake.model.window import Window
 from guardian.lake.store.reader import LakeReader, ReadLimits
 from guardian.lake.store.recent import RECENT_MS, Recent, recent
 
-_NICER = 5
 _LAKE_S = 20.0
 
 
 def main() -> int:
     answer_to = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is logged goes to the member's log, not into the answer
-    os.nice(_NICER)
+    give_way()
     question = json.load(sys.stdin)
     now_ms = question["now_ms"]
     remark = ""

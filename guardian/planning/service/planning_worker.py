@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Unavailable
+from guardian.giving_way import give_way
 from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Task
 from guardian.model.wire.plans import plan_to_bytes
 
-_NICER = 5
 _KILL_ME_FIRST = "500"
 _LAKE_S = 20.0
 
@@ -45,7 +45,7 @@ def main() -> int:
     """0: the answer is whole, be it an error."""
     answer_to = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody else writes into the answer
-    os.nice(_NICER)
+    give_way()
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
     question: Question = pickle.load(sys.stdin.buffer)  # noqa: S301  # from the member that started this process

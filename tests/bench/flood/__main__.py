@@ -38,7 +38,8 @@ from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
 
 _CLIENTS = 4  # processes: each may have so many descriptors and no more
 _OWN_ADDRESS = "127.0.0.99"  # of the looks: probes come from elsewhere than floods
-_PLANS = "/kafkacruisecontrol/proposals?ignore_proposal_cache=true&get_response_timeout_s=60"
+_PLANS = "/kafkacruisecontrol/proposals?ignore_proposal_cache=true&json=true"
+_MISUNDERSTOOD = ("answered 400", "answered 404")  # the flood asks for nothing then
 _MEMBERS = 3
 _LOST_BROKER = 3
 _HEAL_S = 240.0  # for a plan of healing, whose grace period is part of it
@@ -172,6 +173,7 @@ def _flooded(
                 flooding.join()
                 _require_alive(leader, title)
                 found[title] = (found[title][0], seen[0] if seen else {})
+                _require_understood(title, found[title][1])
                 tell(_sentence(title, *found[title]))
         if group.kafka is None:
             return found, Healing(None, NO_BROKER)
@@ -186,6 +188,11 @@ def _flooded(
 def _require_alive(member: Member, title: str) -> None:
     if member.pid is None:
         raise BenchFailed(f"the member has ended under the flood: {title}")
+
+
+def _require_understood(title: str, seen: dict[str, int]) -> None:
+    if misunderstood := [each for each in _MISUNDERSTOOD if each in seen]:
+        raise BenchFailed(f"the member does not understand what the flood asks for: {title} ({misunderstood})")
 
 
 def _healed(group: Group, kafka: KafkaCluster, looking: Looking) -> tuple[Look, Healing]:
