@@ -7,7 +7,8 @@ is full makes room at whoever holds most of it (guardian.serving.rules.shares).
 
 The system hands connections over in the order in which they came: who asks waits behind all of a flood. What is over
 a share is therefore mostly refused, at the cost of a close: few are replaced at a time, and the work of taking one does
-not grow with the number of addresses.
+not grow with the number of addresses. While thousands come in a second most are not even accepted
+(guardian.serving.keeping_out).
 
     accept ─▶ idle ─ a whole request ─▶ answered ─ the answer ─▶ idle ─▶ closed
 """
@@ -23,6 +24,7 @@ from contextlib import suppress
 from typing import Any
 
 from guardian.serving.counting import PortCounters
+from guardian.serving.keeping_out import KeepingOut
 from guardian.serving.rules.shares import Held, PortShare, holder_of, who_makes_room
 
 _MOMENT_S = 0.25
@@ -56,6 +58,11 @@ class LimitedListener(socket.socket):
         self._peers: dict[Any, Taken] = {}
         self._leaving: set[Taken] = set()  # cut off: no longer counted, not closed yet
         self._taken = self._refused = 0  # in this turn of the loop, which ends when there is no more to accept
+        self._keeping_out = KeepingOut(lambda: [self], share)
+
+    def tend(self) -> None:
+        """Keep out who floods the port, for as long as he does; to be called every `keeping_out.EVERY_S`."""
+        self._keeping_out.look(self._counters.refused, self._held.counts, time.monotonic())
 
     def accept(self) -> tuple[Taken, Any]:
         try:

@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from guardian.errors import InvalidInput
+from guardian.serving import keeping_out
 from guardian.serving.accepting import LimitedListener
 from guardian.serving.counting import PortCounters
 from guardian.serving.rules.shares import HTTP_SHARE, PortShare
@@ -88,18 +89,25 @@ class HttpServer:
         self._listener.close()
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: _Loop(self._handshake_s)) as runner:
+        with asyncio.Runner(loop_factory=lambda: _Loop(self._handshake_s, self._listener)) as runner:
             runner.run(self._server.serve(sockets=[self._listener]))
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop whose servers have a time for the TLS handshake; uvicorn can't be told one."""
+    """An event loop whose servers have a time for the TLS handshake, which uvicorn can't be told, and whose listener is
+    tended."""
 
-    def __init__(self, handshake_s: float | None) -> None:
+    def __init__(self, handshake_s: float | None, listener: LimitedListener) -> None:
         super().__init__()
         self._handshake_s = handshake_s
+        self._listener = listener
+
+    def _tend(self) -> None:
+        self._listener.tend()
+        self.call_later(keeping_out.EVERY_S, self._tend)
 
     async def create_server(self, *args: Any, **options: Any) -> Any:
+        self._tend()
         return await super().create_server(*args, ssl_handshake_timeout=self._handshake_s, **options)
 
 

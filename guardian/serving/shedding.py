@@ -6,7 +6,8 @@ has sent nothing, longest silent first, then the newest. A shutdown acts on the 
 library sees that the other side has ended it, and closes it as any other.
 
 Nothing is proxied and no byte is copied: what it costs is some microseconds per open file, five times a second. A look
-at thousands of them pauses again and again, so that no other thread of the member waits for all of it.
+at thousands of them pauses again and again, so that no other thread of the member waits for all of it. While thousands
+come in a second most are not even accepted (guardian.serving.keeping_out).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import socket
 import stat
 import struct
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +28,7 @@ from pathlib import Path
 import structlog
 
 from guardian.serving.counting import PortCounters
+from guardian.serving.keeping_out import KeepingOut, listening_on
 from guardian.serving.rules.shares import PortShare, holder_of, over_share
 
 _LOG = structlog.get_logger(__name__)
@@ -56,6 +59,7 @@ class Shedding:
         self._port = port
         self._share = share
         self._every_s = every_s
+        self._keeping_out = KeepingOut(lambda: listening_on(port), share)
         self._known: dict[int, _Connection | None] = {}  # by inode; None: no connection of the port
         self._steps = 0
         self._stopping = threading.Event()
@@ -80,6 +84,8 @@ class Shedding:
             if connection is not None:
                 held[connection.holder].append(connection)
         self._counters.connections = sum(map(len, held.values()))
+        counts = {holder: len(of) for holder, of in held.items()}
+        self._keeping_out.look(self._counters.refused, lambda: counts, time.monotonic())
         if self._counters.connections <= self._share.connections and not any(
             len(of) > self._share.per_address for of in held.values()
         ):

@@ -114,6 +114,10 @@ class Held:
         """Return how many `holder` holds."""
         return self._of.get(holder, 0)
 
+    def counts(self) -> Mapping[str, int]:
+        """Return what each holder holds now."""
+        return self._of
+
     @property
     def heaviest(self) -> str | None:
         """Return one who holds most; None: nobody holds any."""
