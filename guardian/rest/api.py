@@ -315,7 +315,7 @@ class Api:
             if sum(each is not None for each in (body.plan, body.reassignment, body.ask, body.request)) != 1:
                 raise InvalidInput("plan, reassignment, ask and request: give exactly one of them")
             user = self._user(request)
-            require_role(user, Role.VIEWER if body.dry_run else Role.OPERATOR, body.cluster)
+            require_role(user, Role.OPERATOR, body.cluster)  # of dry runs too, before anything is planned
             ticket, plan = await self._asked(request, user, body)
             reply = tickets_pb2.CreateTicketReply(
                 ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan is not None else None

@@ -92,7 +92,7 @@ class PlanPages:
     def plans(self, request: Request) -> Response:
         return self._form(request)
 
-    @post("/plans/check", VIEW)
+    @post("/plans/check", OPERATE)
     def check(
         self,
         request: Request,

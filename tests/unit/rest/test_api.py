@@ -286,7 +286,12 @@ def test_overload_says_when_to_come_back() -> None:
 
 @pytest.fixture
 def guarded() -> Iterator[Service]:
-    service = Service({"nina": Identity("nina", (Grant(Role.VIEWER, ("other-*",)),))})
+    service = Service(
+        {
+            "nina": Identity("nina", (Grant(Role.VIEWER, ("other-*",)),)),
+            "vera": Identity("vera", (Grant(Role.VIEWER),)),
+        }
+    )
     yield service
     service.stop()
 
@@ -301,4 +306,17 @@ def test_what_is_asked_beside_grpc_asks_for_the_role(guarded: Service) -> None:
     ):
         answer = guarded.web.request(method, f"{API}{path}", json=body, headers=who)
         assert (answer.status_code, answer.json()["type"]) == (403, "urn:guardian:not-allowed"), path
+    assert guarded.planner.asked == []
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_viewer_has_no_ticket_planned_not_even_a_dry_run(guarded: Service, dry_run: bool) -> None:
+    """The service refuses it anyway, after the search."""
+    for what in ({"plan": {"kind": "balance"}}, {"ask": {"kind": "remove-brokers", "brokers": [2]}}):
+        body = {"cluster": "live", "dry_run": dry_run, **what}
+        answer = guarded.web.post(f"{API}/tickets", json=body, headers={"X-Who": "vera"})
+        assert (answer.status_code, answer.json()["detail"].partition(":")[0]) == (
+            403,
+            "vera is no operator of cluster live",
+        )
     assert guarded.planner.asked == []
