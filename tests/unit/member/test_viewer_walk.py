@@ -10,23 +10,26 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import grpc
 import pytest
 from typer.testing import CliRunner
 
 from guardian.model.ticket import TicketState
+from guardian.rest.bodies import PlanBody
 from guardian.security.model.identity import Role
 from guardian.security.rules.permitting import RPCS
 from protos.guardian.v1 import events_pb2
 from tests.command_line import app
 from tests.unit.member.guarded import Rpc, headers
 from tests.unit.member.two_clusters import MARKER, MINE, Texts, TwoClusters, plant_ticket, two_clusters
-from tests.unit.member.walking import Answer, asked_about, walk_routes, walk_rpcs
+from tests.unit.member.walking import Answer, asked_about, walk_bodies, walk_routes, walk_rpcs
 
 pytestmark = pytest.mark.slow
 
 ABSENT = Texts("zqxabsent")  # of a cluster that there never was; as long as the marker
+ANSWERED = ("200", "201", "303", "409")
 NO_PLAN = "0" * 64
 # Where an admin is shown no text of a cluster, and why.
 NAMES_NO_CLUSTER = {
@@ -54,6 +57,21 @@ NAMES_NO_CLUSTER = {
     "GET /readyz": "a word",
 }
 
+PLANS = get_args(PlanBody.model_fields["kind"].annotation)
+# What a whole body may be refused for by what there is, and not by its form.
+REFUSED_AS_IT_IS = {
+    "POST /api/v1/clusters/{cluster}/plans create-topic": "the topic exists",
+    "POST /api/v1/tickets create-topic": "the topic exists",
+    "POST /api/v1/tickets delete-topic": "the topic is read",
+    "POST /auth/token": "it is nobody's token",
+    **{f"POST /api/v1/tickets {kind}": "nothing to move" for kind in PLANS},
+    **{
+        f"POST {path}/{{endpoint}} {endpoint}": why
+        for path in ("/kafkacruisecontrol", "/clusters/{cluster}/kafkacruisecontrol")
+        for endpoint, why in (("admin", "the broker is not excluded"), ("review", "nothing is to be reviewed"))
+    },
+}
+
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoClusters]:
@@ -68,6 +86,11 @@ def leaks(answers: Iterable[Answer]) -> dict[str, str]:
         if shown := answer.shown():
             found.setdefault(answer.place, shown)
     return found
+
+
+def answered(answers: Iterable[Answer]) -> set[str]:
+    """Return the places that were asked for something with success, or would have been but for a ticket's state."""
+    return {answer.place for answer in answers if answer.outcome in ANSWERED}
 
 
 def is_looking(rpc: Rpc) -> bool:
@@ -146,7 +169,7 @@ def test_an_admin_who_walks_the_same_way_is_shown_the_other_cluster_nearly_every
     shown: set[str] = set()
     for answers in (
         walk_rpcs(both, "root", is_looking, of_other=True),
-        walk_routes(both, "root", ("GET",), of_other=True),
+        walk_routes(both, "root", of_other=True),
     ):
         for answer in answers:
             asked.add(answer.place)
@@ -155,6 +178,21 @@ def test_an_admin_who_walks_the_same_way_is_shown_the_other_cluster_nearly_every
     assert asked - shown == NAMES_NO_CLUSTER.keys()
 
 
+def test_no_body_makes_a_route_tell_of_another_cluster(both: TwoClusters) -> None:
+    """Behind those that look: what he asked for stands in lists of tasks."""
+    answers = [*walk_bodies(both, "vic")]
+    assert leaks(answers) == {}
+    planned = {f"POST /api/v1/clusters/{{cluster}}/plans {kind}" for kind in PLANS}
+    assert planned - answered(answers) <= REFUSED_AS_IT_IS.keys()
+
+
 def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_what_he_may_not_change(both: TwoClusters) -> None:
-    """Last: he changes his cluster."""
+    """He changes his cluster: nothing but the next one comes behind."""
     assert leaks(walk_rpcs(both, "ada", lambda rpc: not is_looking(rpc))) == {}
+
+
+def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_any_body(both: TwoClusters) -> None:
+    """Last, as he changes his cluster. He gets as far as his cluster goes: past his role and the body's form."""
+    answers = [*walk_bodies(both, "ada", of_roles=True)]
+    assert leaks(answers) == {}
+    assert {answer.place for answer in answers} - answered(answers) <= REFUSED_AS_IT_IS.keys()

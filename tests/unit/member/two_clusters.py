@@ -6,6 +6,8 @@ Kafka alone is in memory. What people, brokers and the leader's loops would have
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,6 +25,7 @@ from guardian.client.bearing import bearer
 from guardian.config import ServerConfig
 from guardian.errors import GuardianError
 from guardian.events.model import Sink, SinkKind
+from guardian.execution.model import Hook
 from guardian.health.loop.findings import FindingsWatch
 from guardian.health.model.finding import Detector, FindingKind, Place, Sighting, Subject
 from guardian.health.rules.findings import Times, Watch, looked
@@ -38,6 +41,7 @@ from guardian.model.quota import QuotaEntity
 from guardian.model.tasks import Balance
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
+from guardian.planning.service import planning, planning_worker
 from guardian.replication.store.store import ReplicatedStore
 from guardian.security.model.security_config import OpenMetrics, SecurityConfig
 from guardian.security.rules.tokens import make_token, write_tokens
@@ -50,6 +54,7 @@ MARKER = "zqxmarker"
 MINE = "mine"
 OTHER = f"{MARKER}-cluster"
 SHARED_IDC = "east"
+HOOK = "by-hand"
 OTHER_IDC = f"{MARKER}-idc"
 PEOPLE = ("root", "vic", "ada")  # admin; viewer of MINE; admin of MINE
 _MINUTE_MS = 60_000
@@ -110,6 +115,33 @@ class _Access:
     for_loop = for_rpc = for_plan = for_claim = connect
 
 
+class _Worker:
+    """Makes the plan in this process: one of its own takes seconds to start, for each of a hundred plans."""
+
+    stdin = stdout = None
+    returncode = 0
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def communicate(self, question: bytes, _: float) -> tuple[bytes, None]:
+        try:
+            asked = pickle.loads(question)  # noqa: S301  # of this process
+            return b"P" + planning_worker.plan_to_bytes_of(asked), None
+        except GuardianError as error:
+            return f"E{type(error).__name__}\n{error}".encode(), None
+
+    def kill(self) -> None:
+        pass
+
+    wait = kill
+
+
+class _Subprocess:
+    Popen = _Worker
+    PIPE, TimeoutExpired = subprocess.PIPE, subprocess.TimeoutExpired
+
+
 @contextmanager
 def two_clusters(folder: Path, open_metrics: OpenMetrics = OpenMetrics.NO) -> Iterator[TwoClusters]:
     """Start the member, plant everything, wait until its leader has looked around."""
@@ -130,6 +162,7 @@ def two_clusters(folder: Path, open_metrics: OpenMetrics = OpenMetrics.NO) -> It
             return known
 
         patch.setattr(app, "kafka_access", in_memory)
+        patch.setattr(planning, "subprocess", _Subprocess)
         app.start(config, stack)
         both = TwoClusters(config, tokens, caught["_group"].store, caught["create_app"], caught["_health"].findings)
         with both.client("root") as root:
@@ -192,6 +225,7 @@ def _configured(folder: Path, open_metrics: OpenMetrics) -> tuple[ServerConfig, 
         str(folder / "lake"),
         approvals=folder / "approvals.toml",
         links=folder / "links.toml",
+        hooks={HOOK: Hook.of(HOOK, {"kind": "command", "command": ["true"]})},
         security=SecurityConfig(
             folder / "roles.toml",
             folder / "members.key",

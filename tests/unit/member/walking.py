@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import inspect
+import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise, product
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,9 +23,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from guardian.member.web_routes import routes_of
 from guardian.model.ticket import TicketState
-from guardian.rest.cruise_control.endpoints import ENDPOINTS
+from guardian.rest.cruise_control.endpoints import BY_NAME, ENDPOINTS
+from tests.unit.member.bodies import Values, forms, json_bodies, queries
 from tests.unit.member.guarded import Rpc, every_rpc, headers
-from tests.unit.member.two_clusters import MARKER, Texts, TwoClusters
+from tests.unit.member.two_clusters import HOOK, MARKER, MINE, Texts, TwoClusters
 
 _STREAM_S = 20.0  # those of what has ended end by themselves
 _TIMES = {"from_ms": -1_800_000, "since_ms": -1_800_000, "to_ms": 0, "until_ms": 0}  # of now
@@ -34,6 +36,7 @@ _MOST_REPLIES = 50
 _DEPTH = 3
 _DRAWN_ANEW = re.compile(r"<(input|meta)[^>]*csrf[^>]*>")
 _NAMING = ("cluster", "clusters", "cluster_id", "name", "plan_hash", "ticket_id", "page_token", "topic_id")
+_MARKED = re.compile(rf"{MARKER}[a-zA-Z0-9-]*")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)(?::path)?\}")
 
 
@@ -237,8 +240,7 @@ def asked_about(both: TwoClusters, name: str, texts: Texts, plan_hash: str) -> I
             for each in rpc.method.input_type.fields:
                 if each.name in _NAMING or each.message_type is not None:
                     yield ask(channel, rpc, both.tokens[name], filled(rpc.method.input_type, of, each.name))
-    shown = {"Authorization": f"Bearer {both.tokens[name]}"}
-    with httpx.Client(base_url=f"http://{both.config.http}", headers=shown, timeout=60) as browser:
+    with _browser(both, name) as browser:
         for method, template, _ in routes_of(both.application):
             for path, sent in _paths(template, texts, plan_hash):
                 if sent:
@@ -289,24 +291,141 @@ def _in_a_path(texts: Texts, plan_hash: str) -> dict[str, str]:
     }
 
 
-def walk_routes(
-    both: TwoClusters, name: str, methods: Iterable[str] = ("GET", "POST"), *, of_other: bool = False
-) -> Iterator[Answer]:
-    """Ask every route as somebody, about both clusters, or the other one alone."""
-    shown = {"Authorization": f"Bearer {both.tokens[name]}"}
-    asked: set[tuple[str, str]] = set()
-    with httpx.Client(base_url=f"http://{both.config.http}", headers=shown, timeout=60) as browser:
+def walk_routes(both: TwoClusters, name: str, *, of_other: bool = False) -> Iterator[Answer]:
+    """Get every route as somebody, about both clusters, or the other one alone."""
+    asked: set[str] = set()
+    with _browser(both, name) as browser:
         for method, template, path, sent in _paths_with_queries(both, both.texts[1:] if of_other else both.texts):
-            if method not in methods or (method, path) in asked:
+            if method != "GET" or path in asked:
                 continue
-            asked.add((method, path))
+            asked.add(path)
             yield _fetched(browser, method, template, path, sent)
 
 
-def _fetched(browser: httpx.Client, method: str, template: str, path: str, sent: tuple[str, ...]) -> Answer:
+def walk_bodies(both: TwoClusters, name: str, *, of_roles: bool = False) -> Iterator[Answer]:
+    """Send every kind of body that a route takes, as somebody; Cruise Control's routes take parameters instead.
+
+    The path and the field `cluster` name one cluster, all else is of one too: the same, or the other one. Who names the
+    other cluster sends one kind: that is refused, whatever else it holds. `of_roles`: without what every viewer may.
+    """
+    document = both.application.openapi()
+    with _browser(both, name) as browser:
+        for method, template, handler in routes_of(both.application):
+            if method == "GET":
+                continue
+            described = document["paths"].get(template, {}).get(method.lower(), {})
+            for named, told in product(both.texts, both.texts):
+                of = _in_a_body(named, told, both.plans[told.cluster])
+                for path, sent in _paths(template, named, both.plans[named.cluster]):
+                    if "{endpoint}" in template:
+                        is_whole = "{cluster}" in template and named is told and not of_roles
+                        kinds = [*_of_cruise_control(path, of, None if is_whole else 2)]
+                    else:
+                        kinds = [({}, body) for body in _bodies(document, described, handler, of)]
+                    for query, body in kinds if named.cluster == MINE else kinds[-1:]:
+                        said = (*sent, *_MARKED.findall(f"{query} {body}"))
+                        where = f"{path}?{urlencode(query)}" if query else path
+                        answer = _fetched(browser, method, template, where, said, body)
+                        yield replace(answer, place=f"{answer.place} {_kind_of(path, body)}".rstrip())
+
+
+def _kind_of(path: str, body: Mapping[str, Any]) -> str:
+    """Return what a request asks for, where a route takes several kinds."""
+    if "kafkacruisecontrol" in path:
+        return path.rpartition("/")[2]
+    asked = body.get("json", {})
+    kinds = (each["kind"] for each in (asked, *asked.values()) if isinstance(each, dict) and "kind" in each)
+    return next(kinds, "")
+
+
+def _of_cruise_control(path: str, of: Values, most: int | None) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield so many queries at most, and the body that one endpoint takes instead."""
+    endpoint = BY_NAME[path.rpartition("/")[2]]
+    if endpoint.method == "POST":
+        for query in islice(queries(endpoint, of), most):
+            yield {"json": "true", **query}, {}
+    if endpoint.name == "topic_configuration":
+        factors = {"topic_by_replication_factor": {"3": of("topic")}}
+        yield {"json": "true"}, {"json": {"replication_factor": factors}}
+
+
+def _bodies(
+    document: Mapping[str, Any], described: Mapping[str, Any], handler: Callable[..., Any], of: Values
+) -> Iterator[dict[str, Any]]:
+    """Yield arguments of the HTTP client that carry a body: JSON where the document describes it, or a form."""
+    content = described.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is not None:
+        for body in json_bodies(document["components"]["schemas"], content["schema"], of):
+            yield {"json": body}
+    for form in forms(handler, of):
+        yield {"data": form}
+
+
+def _in_a_body(named: Texts, told: Texts, plan_hash: str) -> Values:
+    """Return what a field of a body is filled with: the cluster's name is of `named`, all else of `told`."""
+    topic = told("topic")
+    reassignment = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": [2, 1]}]}
+    rule = {
+        "resource_type": "TOPIC",
+        "resource_name": topic,
+        "principal": f"User:{told('user')}",
+        "operation": "WRITE",
+        "host": told("host"),
+    }
+    other = values(told, plan_hash)
+    known: dict[str, Any] = {
+        "cluster": named.cluster,
+        "topic": topic,
+        "topics": [topic],
+        "excluded_topics": [told("idle")],
+        "accepted_partitions": [f"{topic}-0"],
+        "path": f"/{told('dir')}/a",
+        "policy": told("policy"),
+        "goals": ["ReplicaDistributionGoal"],
+        "partitions": 3,
+        "replication_factor": 3,
+        "brokers": [1],
+        "controllers": [],
+        "hook": HOOK,
+        "shutdown": False,
+        "submit": False,
+        "metadata_version": 0,
+        "idempotency_key": told(f"key-{TicketState.PENDING.name}"),
+        "key": told(f"key-{TicketState.PENDING.name}"),
+        "reassignment": reassignment,
+        "text": json.dumps(reassignment),
+        "rules": json.dumps({"add": [rule], "remove": []}),
+        "broker": 1,
+        "rate": "20MB",
+        "most": "30MB",
+        "throttle": 20_000_000,
+        "for": "8h",
+        "idle": "1d",
+        "hold": "7d",
+        "set": ["retention.ms=3600000"],
+        "unset": ["segment.bytes"],
+        "reason": "because",
+    }
+    return lambda name: known[name] if name in known else other(name)
+
+
+def _browser(both: TwoClusters, name: str) -> httpx.Client:
+    shown = {"Authorization": f"Bearer {both.tokens[name]}"}
+    return httpx.Client(base_url=f"http://{both.config.http}", headers=shown, timeout=60)
+
+
+def _fetched(
+    browser: httpx.Client,
+    method: str,
+    template: str,
+    path: str,
+    sent: tuple[str, ...],
+    body: Mapping[str, Any] | None = None,
+) -> Answer:
     raw = b""
-    body: dict[str, str] | None = {} if method == "POST" else None
-    with browser.stream(method, path, json=body, timeout=httpx.Timeout(60, read=60)) as answer:
+    if body is None:
+        body = {"json": {}} if method == "POST" else {}
+    with browser.stream(method, path, **body, timeout=httpx.Timeout(60, read=60)) as answer:
         is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
         try:
             for part in answer.iter_raw():
