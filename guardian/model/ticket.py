@@ -149,6 +149,11 @@ class TicketPart:
         return tuple(part_id(self.first, number) for number in range(1, self.count + 1))
 
 
+def key_was_used(idempotency_key: str) -> str:
+    """Return why no ticket is made by a key that made another one, of which nothing may be told."""
+    return f"idempotency_key {idempotency_key!r} was used before: use a new key for each request"
+
+
 def part_id(first: str, number: int) -> str:
     """Return the id of a part, by the id of the first one and its number from 1."""
     return first if number == 1 else f"{first}-{number}"

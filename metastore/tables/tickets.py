@@ -22,7 +22,14 @@ from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
 from guardian.model.federation import APPROVAL_POLICY
 from guardian.model.operation import Ask, AskKind
-from guardian.model.ticket import MAX_TROUBLES, VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.ticket import (
+    MAX_TROUBLES,
+    VALID_TRANSITIONS,
+    Ticket,
+    TicketState,
+    TicketTransition,
+    key_was_used,
+)
 from guardian.model.tickets import sequence
 from guardian.model.topology import require_broker_id
 from guardian.model.wire.operations import ask_from_proto
@@ -59,7 +66,10 @@ _MAX_PLACE_CHARS = 4096  # of the subject or a log dir: paths have up to so many
 
 
 def handle_add(command: records_pb2.AddTicket, view: ReadView, _proposal: Proposal) -> Decision:
-    """Stores a new ticket, or answers with the one that the same idempotency key made."""
+    """Stores a new ticket, or answers with the one that the same idempotency key made.
+
+    Raises Conflict where that is of another cluster, without a word of it: who asks may not see it.
+    """
     ticket = ticket_from_proto(command.ticket)
     _require_name("id", ticket.id)
     if len(ticket.idempotency_key) > MAX_NAME_CHARS:
@@ -216,14 +226,21 @@ def execution_revision(view: Lookup, ticket_id: str) -> int:
 def _made_before(view: ReadView, ticket: Ticket) -> Ticket | None:
     if ticket.idempotency_key:
         earlier_id = view.get(keys.ticket_by_idempotency_key(ticket.idempotency_key))
+        earlier = stored_ticket(view, earlier_id.decode()) if earlier_id is not None else None
+        if earlier is not None and earlier.cluster != ticket.cluster:
+            raise Conflict(key_was_used(ticket.idempotency_key))
         if earlier_id is not None:
-            return stored_ticket(view, earlier_id.decode())
+            return earlier
     namesake = stored_ticket(view, ticket.id)
     if namesake is None:
         return None
-    if (namesake.idempotency_key, namesake.plan_hash) != (ticket.idempotency_key, ticket.plan_hash):
+    if _identity(namesake) != _identity(ticket):
         raise Conflict(f"id {ticket.id} is another ticket's: choose a new one")
     return namesake
+
+
+def _identity(ticket: Ticket) -> tuple[str, str, str]:
+    return ticket.cluster, ticket.idempotency_key, ticket.plan_hash
 
 
 def _bounded(view: Lookup, at_ms: int, proposal: Proposal) -> int:

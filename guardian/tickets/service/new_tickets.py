@@ -15,7 +15,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.links.rules.near_reads import left_behind
 from guardian.model.actor import require_claimed_name
 from guardian.model.plan import Plan
-from guardian.model.ticket import MAX_EXECUTION_BYTES, Ticket, TicketState, TicketTransition
+from guardian.model.ticket import MAX_EXECUTION_BYTES, Ticket, TicketState, TicketTransition, key_was_used
 from guardian.model.tickets.approval import DEFAULT_EXPIRES_MS, ApprovalPolicy
 from guardian.model.topology import Cluster
 from guardian.model.wire.operations import ask_from_proto
@@ -91,7 +91,10 @@ class NewTickets:
         parts = cut(plan, self._max_ticket_bytes, lambda move: move_to_proto(move).ByteSize())
         first, *following = self._tickets(request, parts, throttle, most)
         if not request.dry_run:
-            first = self._store.add_ticket(first, following)
+            stored = self._store.add_ticket(first, following)
+            if stored.id != first.id:
+                return self._made_meanwhile(request, throttle, most)
+            first = stored
         return pb.CreateTicketReply(
             ticket=ticket_to_proto(first), plan=plan_to_proto(plan), following=map(ticket_to_proto, following)
         )
@@ -154,7 +157,17 @@ class NewTickets:
             return pb.CreateTicketReply(
                 ticket=ticket_to_proto(ticket), plan=plan_to_proto(asks.rehearse(ticket, asker))
             )
-        return pb.CreateTicketReply(ticket=ticket_to_proto(self._store.add_ticket(ticket)))
+        stored = self._store.add_ticket(ticket)
+        if stored.id != ticket.id:
+            return self._made_meanwhile(request, throttle, most)
+        return pb.CreateTicketReply(ticket=ticket_to_proto(stored))
+
+    def _made_meanwhile(self, request: pb.CreateTicketRequest, throttle: int, most: int) -> pb.CreateTicketReply:
+        """Answer for a key that made another ticket after it was looked for. Raises Conflict, as for one before."""
+        made = self._made_with(request, throttle, most)
+        if made is None:
+            raise Conflict(key_was_used(request.idempotency_key))
+        return made
 
     def _made_with(self, request: pb.CreateTicketRequest, throttle: int, most: int) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself.
@@ -166,9 +179,7 @@ class NewTickets:
         if ticket is None:
             return None
         if not sees(ticket.cluster):
-            raise Conflict(
-                f"idempotency_key {request.idempotency_key!r} was used before: use a new key for each request"
-            )
+            raise Conflict(key_was_used(request.idempotency_key))
         following = [each for each in map(views.ticket, ticket.part.ids[1:] if ticket.part else ()) if each is not None]
         plans = [views.plan(each.plan_hash) for each in (ticket, *following)]
         plan = joined([each for each in plans if each is not None]) if plans[0] is not None else None

@@ -137,6 +137,24 @@ def test_the_same_key_answers_with_the_ticket_that_it_made(store: Store) -> None
     assert tuple(store.views.walk_tickets()) == (store.ticket(),)
 
 
+def test_a_key_that_made_another_clusters_ticket_is_refused_without_a_word_of_it(store: Store) -> None:
+    """As two requests that neither knows of when they are proposed."""
+    store.propose(put_cluster=pb.PutCluster(cluster=cluster_to_proto(Cluster("bulk", "b:2", "id-2"))))
+    store.add(TICKET)
+    before = store.machine.applied_index, tuple(store.views.walk_tickets())
+    reply = store.add(replace(TICKET, id="t2", cluster="bulk"))
+    assert (reply.error_kind, reply.error) == (
+        pb.CONFLICT,
+        "idempotency_key 'key-1' was used before: use a new key for each request",
+    )
+    assert not reply.HasField("ticket")
+    assert (store.machine.applied_index - 1, tuple(store.views.walk_tickets())) == before
+    unkeyed = replace(TICKET, id="t3", idempotency_key="")
+    assert not store.add(unkeyed).error
+    reply = store.add(replace(unkeyed, cluster="bulk"))
+    assert (reply.error_kind, "another ticket's" in reply.error) == (pb.CONFLICT, True)
+
+
 def test_an_id_is_one_tickets(store: Store) -> None:
     unkeyed = replace(TICKET, idempotency_key="")
     store.add(unkeyed)

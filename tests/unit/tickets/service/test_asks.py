@@ -33,6 +33,7 @@ from guardian.tickets.service.asks import Asker, Asks
 from guardian.tickets.service.new_tickets import NewTickets
 from guardian.tickets.service.previews import Previews
 from guardian.tickets.service.tickets import TicketsServicer
+from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
 from tests.unit.member.member import Member
 
@@ -504,3 +505,29 @@ def test_a_key_tells_nothing_of_another_clusters_ticket(asks: Asks, member: Memb
 
     assert refused("bulk") == "idempotency_key 'k' was used before: use a new key for each request"
     assert "that is remove-brokers of cluster live, and this remove-brokers of bulk" in refused("bulk", "live")
+
+
+def test_an_ask_that_races_with_another_request_of_its_key_is_told_so(
+    asks: Asks, member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither knows of the other when it looks for the key."""
+    member.store.add_ticket(replace(ticket(Ask(AskKind.REMOVE, (2,), hook="local")), idempotency_key="k"))
+    look, blind = Views.ticket_by_idempotency_key, [True]
+
+    def late(views: Views, key: str) -> Ticket | None:
+        return None if blind and blind.pop() else look(views, key)
+
+    monkeypatch.setattr(Views, "ticket_by_idempotency_key", late)
+    request = tickets_pb2.CreateTicketRequest(
+        plan=tickets_pb2.Plan(cluster="live"),
+        ask=ask_to_proto(Ask(AskKind.REMOVE, (1,))),
+        author="ann",
+        idempotency_key="k",
+    )
+    token = asking.set(Identity("ann", (Grant(Role.ADMIN),)))
+    try:
+        with pytest.raises(Conflict, match=r"idempotency_key 'k' made ticket .* for another request"):
+            servicer_with(asks, member, everybody()).CreateTicket(request, None)  # type: ignore[arg-type]
+    finally:
+        asking.reset(token)
+    assert blind == []

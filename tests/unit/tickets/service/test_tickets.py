@@ -18,6 +18,7 @@ from guardian.model.tasks import Isolate
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.model.wire.federation import cluster_to_proto
+from metastore.views import Views
 from protos.guardian.v1 import federation_pb2
 from tests.unit.member.member import Member, plan
 
@@ -168,6 +169,25 @@ def test_a_key_that_made_another_ticket_is_refused(client: GuardianClient, dry_r
     with pytest.raises(Conflict, match=r"\(that expires after 7 d, and this after 1 h\)"):
         client.create_ticket(plan(3, 2), author="ann", idempotency_key="k", dry_run=dry_run, expires_in_ms=3_600_000)
     assert len(client.tickets()) == 1
+
+
+def test_two_requests_that_race_with_one_key_make_one_ticket_and_the_other_is_told_so(
+    member: Member, client: GuardianClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither knows of the other when it looks for the key."""
+    first = client.create_ticket(plan(3, 2), author="ann", idempotency_key="k")
+    look = Views.ticket_by_idempotency_key
+    blind = [True]
+
+    def late(views: Views, key: str) -> Ticket | None:
+        return None if blind and blind.pop() else look(views, key)
+
+    monkeypatch.setattr(Views, "ticket_by_idempotency_key", late)
+    assert client.create_ticket(plan(3, 2), author="ann", idempotency_key="k") == first
+    blind.append(True)
+    with pytest.raises(Conflict, match=f"idempotency_key 'k' made ticket {first[0].id} for another request"):
+        client.create_ticket(plan(3, 2), author="bob", idempotency_key="k")
+    assert (len(client.tickets()), blind) == (1, [])
 
 
 def test_a_throttle_rises_above_what_was_approved_by_those_who_may_approve_it() -> None:
