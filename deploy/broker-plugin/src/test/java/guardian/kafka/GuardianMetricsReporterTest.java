@@ -149,6 +149,7 @@ class GuardianMetricsReporterTest {
         Map.of(
                         "guardian.reporter.max.calls", "0",
                         "guardian.reporter.max.connections", "many",
+                        "guardian.reporter.max.connections.per.address", "0",
                         "guardian.reporter.http.listener", "9405",
                         "guardian.endpoints", "g1",
                         "guardian.endpoints.ssl", "yes",

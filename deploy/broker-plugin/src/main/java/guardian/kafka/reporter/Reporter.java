@@ -199,7 +199,8 @@ public final class Reporter implements AutoCloseable {
     }
 
     private Connections newConnections() {
-        Connections connections = new Connections(settings.maxConnections(), WRITE_LIMIT, STALLED);
+        Connections connections = new Connections(
+                settings.maxConnections(), settings.maxConnectionsPerAddress(), WRITE_LIMIT, STALLED);
         repeat(connections::cutStuck, 1);
         return connections;
     }

@@ -23,6 +23,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
@@ -47,6 +48,7 @@ class BrokerReporterServiceTest {
     private static final int CALLS = 2;
     private static final int CONNECTIONS = 8;
 
+    private int perAddress = CONNECTIONS;
     private final Semaphore walking = new Semaphore(0);
     private final CountDownLatch mayGoOn = new CountDownLatch(1);
     private final ScheduledThreadPoolExecutor timer = TestMetrics.timer();
@@ -61,7 +63,7 @@ class BrokerReporterServiceTest {
     /** A server whose metrics are this source. */
     private BrokerReporterFutureStub serve(MetricSource source, Duration walkLimit, ReporterServer.Limits limits)
             throws Exception {
-        connections = new Connections(CONNECTIONS, NO_LIMIT, NO_LIMIT);
+        connections = new Connections(CONNECTIONS, perAddress, NO_LIMIT, NO_LIMIT);
         server = ReporterServer.start(
                 new HostAndPort("127.0.0.1", 0),
                 Optional.empty(),
@@ -205,6 +207,32 @@ class BrokerReporterServiceTest {
             }
         }
         assertAnswers();
+    }
+
+    @Test
+    void anAddressThatHasItsShareKeepsNoOtherOneOut() throws Exception {
+        perAddress = 3;
+        serve(TestMetrics.source(), NO_LIMIT);
+        List<Socket> crowd = new ArrayList<>();
+        try {
+            for (int i = 0; i < CONNECTIONS + perAddress; i++) {
+                crowd.add(connectFrom("127.0.0.2"));
+            }
+            for (Socket late : crowd.subList(perAddress, crowd.size())) {
+                assertEnded(late);
+            }
+            assertEquals(perAddress, connections.count());
+            assertAnswers(); // to 127.0.0.1
+        } finally {
+            for (Socket socket : crowd) {
+                socket.close();
+            }
+        }
+    }
+
+    private Socket connectFrom(String address) throws IOException {
+        return new Socket(
+                InetAddress.getByName("127.0.0.1"), server.port(), InetAddress.getByName(address), 0);
     }
 
     @Test

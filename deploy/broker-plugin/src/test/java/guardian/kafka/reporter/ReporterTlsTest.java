@@ -40,8 +40,8 @@ class ReporterTlsTest {
     Path dir;
 
     private final ScheduledThreadPoolExecutor timer = TestMetrics.timer();
-    private final Connections connections = new Connections(8, LONG, LONG);
-    private final Connections scraped = new Connections(8, LONG, LONG);
+    private final Connections connections = new Connections(8, 8, LONG, LONG);
+    private final Connections scraped = new Connections(8, 8, LONG, LONG);
     private Tls tls;
     private ReporterServer server;
     private ScrapeServer scrapes;

@@ -3,17 +3,19 @@ package guardian.kafka.reporter.listener;
 import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import javax.net.ServerSocketFactory;
 
 /**
- * The connections of one listener: so many and no more, and none that is written to for ever.
+ * The connections of one listener: so many and no more, of one address too, and none that is written to for ever.
  *
  * <p>A socket that blocks has no time limit for writes, and holds its thread and what it has to say until the peer
  * reads. So sockets are counted where they are accepted, note when a write begins, and are closed from outside; that
@@ -21,19 +23,24 @@ import javax.net.ServerSocketFactory;
  */
 public final class Connections extends ServerSocketFactory {
     private static final long ACCEPT_PAUSE_MS = 100;
+    private static final int IPV4_BYTES = 4;
+    private static final int IPV6_NETWORK_BYTES = 8;
 
     private final int most;
+    private final int mostPerAddress;
     private final long writeLimitNs;
     private final long stalledNs;
     private final Map<SocketAddress, Accepted> open = new ConcurrentHashMap<>();
 
     /**
      * @param most one more is closed as soon as it is accepted
+     * @param mostPerAddress as {@code most}, of one address
      * @param writeLimit after which {@link #cutStuck} closes the connection
      * @param stalled after which {@link #isStalled} says so
      */
-    public Connections(int most, Duration writeLimit, Duration stalled) {
+    public Connections(int most, int mostPerAddress, Duration writeLimit, Duration stalled) {
         this.most = most;
+        this.mostPerAddress = mostPerAddress;
         this.writeLimitNs = writeLimit.toNanos();
         this.stalledNs = stalled.toNanos();
     }
@@ -84,17 +91,32 @@ public final class Connections extends ServerSocketFactory {
     }
 
     @Override
-    public ServerSocket createServerSocket(int port, int backlog, java.net.InetAddress address) throws IOException {
+    public ServerSocket createServerSocket(int port, int backlog, InetAddress address) throws IOException {
         return createServerSocket(port);
     }
 
+    /** Called by the one thread that accepts: meanwhile connections may go, and none comes. */
     private boolean isAdmitted(Accepted socket) {
-        if (open.size() >= most) {
+        if (open.size() >= most || countOf(socket.getInetAddress()) >= mostPerAddress) {
             return false;
         }
         socket.peer = socket.getRemoteSocketAddress();
         open.put(socket.peer, socket);
         return true;
+    }
+
+    private long countOf(InetAddress address) {
+        return open.values().stream()
+                .filter(socket -> areOneHost(address, socket.getInetAddress()))
+                .count();
+    }
+
+    /** Of IPv6 addresses a host has a whole network, a /64. */
+    static boolean areOneHost(InetAddress one, InetAddress other) {
+        byte[] first = one.getAddress();
+        byte[] second = other.getAddress();
+        int compared = first.length > IPV4_BYTES ? IPV6_NETWORK_BYTES : IPV4_BYTES;
+        return first.length == second.length && Arrays.equals(first, 0, compared, second, 0, compared);
     }
 
     private final class CountingServerSocket extends ServerSocket {

@@ -32,6 +32,7 @@ public record ReporterSettings(
         Path proc,
         int maxCalls,
         int maxConnections,
+        int maxConnectionsPerAddress,
         int brokerId,
         String rack,
         List<Path> logDirs) {
@@ -42,6 +43,7 @@ public record ReporterSettings(
     public static final String ADVERTISED = "guardian.reporter.advertised";
     public static final String MAX_CALLS = "guardian.reporter.max.calls";
     static final String MAX_CONNECTIONS = "guardian.reporter.max.connections";
+    static final String MAX_CONNECTIONS_PER_ADDRESS = "guardian.reporter.max.connections.per.address";
     static final String HOST_PROC = "guardian.host.proc";
 
     private static final String DEFAULT_LOG_DIR = "/tmp/kafka-logs";
@@ -87,6 +89,7 @@ public record ReporterSettings(
                 Path.of(BrokerConfigs.text(configs, HOST_PROC, "/proc")),
                 number(configs, MAX_CALLS, "4", 1, 1000),
                 number(configs, MAX_CONNECTIONS, "64", 1, 10_000),
+                number(configs, MAX_CONNECTIONS_PER_ADDRESS, "32", 1, 10_000),
                 brokerId(configs),
                 BrokerConfigs.text(configs, "broker.rack", ""),
                 logDirs(configs));

@@ -46,7 +46,7 @@ class ScrapeServerTest {
     private static final String GET = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
     private final ScheduledThreadPoolExecutor timer = TestMetrics.timer();
-    private final Connections connections = new Connections(CONNECTIONS, NO_LIMIT, NO_LIMIT);
+    private final Connections connections = new Connections(CONNECTIONS, CONNECTIONS, NO_LIMIT, NO_LIMIT);
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final CountDownLatch mayGoOn = new CountDownLatch(1);
@@ -220,7 +220,7 @@ class ScrapeServerTest {
 
     @Test
     void whoBlocksAWriteIsCutByTheWatchEvenWithoutADeadline() throws Exception {
-        Connections watched = new Connections(CONNECTIONS, Duration.ofMillis(1), Duration.ofMillis(1));
+        Connections watched = new Connections(CONNECTIONS, CONNECTIONS, Duration.ofMillis(1), Duration.ofMillis(1));
         try (var listener = watched.createServerSocket()) {
             listener.bind(new InetSocketAddress("127.0.0.1", 0));
             Socket peer = new Socket();
