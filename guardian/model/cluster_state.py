@@ -39,6 +39,14 @@ class PartitionState:
 
 
 @dataclass(frozen=True, slots=True)
+class Eligible:
+    """Who may lead a partition without loss though not in sync (KIP-966), and who led it last, when nobody does."""
+
+    replicas: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """Stands where a state would, when no answer decides it. It is neither absent nor as it was; `reason` is for
     people."""

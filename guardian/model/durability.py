@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from guardian.model.cluster_state import PartitionState
+from guardian.model.cluster_state import Eligible, PartitionState
 
 
 class Rating(IntEnum):
@@ -48,10 +48,11 @@ class TopicSettings:
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """A topic as Kafka describes it; `partitions` by number."""
+    """A topic as Kafka describes it; `partitions` by number, and `eligible` where Kafka tells the ELR of one."""
 
     settings: TopicSettings
     partitions: Mapping[int, PartitionState]
+    eligible: Mapping[int, Eligible] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

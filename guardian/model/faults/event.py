@@ -1,0 +1,109 @@
+"""Names what happens to brokers, controllers and links: a story is a list of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Nodes = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """No packet gets from `one` to `other`; nor back, unless `one_way`."""
+
+    one: Nodes
+    other: Nodes
+    one_way: bool = False
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield (from, to) of each direction that is cut."""
+        for a in self.one:
+            for b in self.other - {a}:
+                yield a, b
+                if not self.one_way:
+                    yield b, a
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """All links work again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The process ends at once (kill -9); what it wrote is in the page cache and stays."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLoss:
+    """The machine loses power: what was never fsynced is gone."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """The machine is gone with its disks; a later start finds them empty."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanStop:
+    """The broker is stopped as its manual says (SIGTERM): leaders move first."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The process stands still (SIGSTOP, a long garbage collection, a frozen virtual machine)."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The process goes on where it stood still."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The process is started again, with what its disks have."""
+
+    node: int
+
+
+Act = Cut | Heal | Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An act, so many seconds after the story began."""
+
+    at_s: float
+    act: Act
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Events in the order of their times; `until_s` is when the story is over and its outcome is looked at."""
+
+    name: str
+    events: tuple[Event, ...]
+    until_s: float
+
+    def hit(self) -> Nodes:
+        """Return the nodes that an event names."""
+        found: set[int] = set()
+        for event in self.events:
+            if isinstance(event.act, Cut):
+                found |= event.act.one | event.act.other
+            elif not isinstance(event.act, Heal):
+                found.add(event.act.node)
+        return frozenset(found)

@@ -1,0 +1,150 @@
+"""Holds one broker's copy of a partition, and what the broker knows, right or stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from guardian.model.faults.controller import Record
+from guardian.model.faults.times import Pace, Times
+
+Entry = tuple[int, int]  # record, leader epoch
+_FOREVER = float("inf")
+_BEFORE = 3  # on disk, unflushed, recent
+
+
+@dataclass(slots=True)
+class Replica:
+    """A broker that holds the partition. `known` is the metadata it has applied, `fenced` what controllers think."""
+
+    id: int
+    log: list[Entry]
+    known: Record
+    min_isr: int
+    up: bool = True
+    up_from_s: float = -_FOREVER
+    paused: bool = False
+    silent: bool = False  # its host is gone, so that clients wait for it
+    fenced: bool = False
+    fenced_s: float = 0.0
+    registered: bool = True
+    registered_s: float = -_FOREVER
+    ended_clean: bool = True
+    beat_s: float = 0.0
+    regained_s: float = -_FOREVER
+    out_of_contact: bool = False
+    was_paused: bool = False
+    fetched_epoch: int | None = None  # the epoch in which its log was last made a prefix of its leader's
+    positions: dict[int, int] = field(default_factory=dict)  # of followers, as the leader knows
+    caught_up_s: dict[int, float] = field(default_factory=dict)
+    lengths: list[int] = field(default_factory=list)
+    led_epoch: int = -1
+
+    @staticmethod
+    def of(broker: int, start: Record, min_isr: int, *, has_recent: bool, alive: bool = True) -> Replica:
+        """Return a copy as it stands before the story: with the latest records, or without them."""
+        log = [(record, -1) for record in range(_BEFORE if has_recent else _BEFORE - 1)]
+        made = Replica(broker, log, start, min_isr)
+        if not alive:
+            made.up, made.registered, made.fenced = False, False, True
+        return made
+
+    def awake(self, now_s: float) -> bool:
+        """Tell whether it runs and does something."""
+        return self.up and not self.paused and now_s >= self.up_from_s
+
+    def leads(self, now_s: float) -> bool:
+        """Tell whether it takes itself for the leader."""
+        return self.awake(now_s) and self.known.leader == self.id
+
+    def stop(self, *, clean: bool, silent: bool = False) -> None:
+        """End its process."""
+        self.up, self.paused, self.registered, self.silent = False, False, False, silent
+        self.ended_clean = clean
+        self.fetched_epoch, self.led_epoch = None, -1
+
+    def start(self, up_from_s: float) -> None:
+        """Start its process, which is ready at `up_from_s`; it knows nothing of leaders until then."""
+        if not self.up:
+            self.up, self.silent, self.up_from_s = True, False, up_from_s
+            self.known = Record(self.known.replicas, -1, (), epoch=-1)
+            self.regained_s, self.out_of_contact = up_from_s, False
+
+    def resume(self, now_s: float) -> None:
+        """Let its process go on."""
+        if self.paused:
+            self.paused, self.was_paused, self.regained_s = False, True, now_s
+
+    def lose_contact(self, now_s: float) -> None:
+        """Note that it reaches no controller at this moment."""
+        self.out_of_contact = True
+        self.regained_s = max(now_s, self.up_from_s if self.up else now_s)
+
+    def contact_from(self, pace: Pace, times: Times) -> float:
+        """Return from when it hears of its controllers again, and how it was away decides how soon."""
+        if not self.out_of_contact:
+            return -_FOREVER
+        if not self.registered:
+            return self.regained_s  # it connects anew
+        if self.was_paused:  # its connections live; what it reads first decides
+            return self.regained_s + (0.0 if pace.contact_s < times.heartbeat_s else times.heartbeat_s)
+        return self.regained_s + pace.contact_s
+
+    def unfenced_from(self, pace: Pace) -> float:
+        """Return from when its controller may let it lead again."""
+        return max(self.regained_s, self.registered_s, self.fenced_s) + pace.unfence_s
+
+    def regain(self, now_s: float) -> None:
+        """Note that it hears of its controllers, if it did not."""
+        if self.out_of_contact:
+            self.out_of_contact, self.was_paused, self.regained_s = False, False, now_s
+
+    def learn(self, record: Record, now_s: float) -> None:
+        """Apply the newest metadata."""
+        self.known = record
+        self.mark(now_s)
+
+    def mark(self, now_s: float) -> None:
+        """Begin anew to watch followers, where it leads since a moment ago."""
+        if self.known.leader == self.id and self.led_epoch != self.known.epoch:
+            self.led_epoch = self.known.epoch
+            self.positions = {each: -1 for each in self.known.replicas if each != self.id}
+            self.caught_up_s = dict.fromkeys(self.positions, now_s)
+
+    def fetch(self, leader: Replica, behind_steps: int, now_s: float) -> None:
+        """Take over the leader's log, up to so many steps behind."""
+        leader.mark(now_s)
+        if self.fetched_epoch != leader.known.epoch:
+            self.fetched_epoch = leader.known.epoch
+            common = 0
+            for mine, theirs in zip(self.log, leader.log, strict=False):
+                if mine != theirs:
+                    break
+                common += 1
+            del self.log[common:]
+        seen = leader.lengths[-behind_steps] if 0 < behind_steps <= len(leader.lengths) else len(leader.log)
+        if seen > len(self.log):
+            self.log.extend(leader.log[len(self.log) : seen])
+        leader.positions[self.id] = len(self.log)
+        leader.caught_up_s[self.id] = now_s
+
+    def append(self, records: list[int]) -> None:
+        """Write records of a producer."""
+        self.log.extend((record, self.known.epoch) for record in records)
+
+    def high_watermark(self) -> int:
+        """Return up to where everybody in its ISR has the log."""
+        others = [self.positions.get(each, 0) for each in self.known.isr if each != self.id]
+        return min([len(self.log), *others])
+
+    def isr_now(self, now_s: float, lag_s: float, lives: Callable[[int], bool]) -> set[int]:
+        """Return the ISR that it would have: without those behind for `lag_s`, with those who caught up just now."""
+        isr = {self.id}
+        for each in self.positions:
+            behind_s = now_s - self.caught_up_s[each]
+            if each in self.known.isr:
+                if behind_s < lag_s:
+                    isr.add(each)
+            elif behind_s == 0 and lives(each) and self.positions[each] >= 0:
+                isr.add(each)
+        return isr

@@ -1,0 +1,92 @@
+"""Holds the intervals that decide how long a fault is felt, and the ways in which Kafka may keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import product
+
+_BROKER = {
+    "session_s": "broker.session.timeout.ms",
+    "heartbeat_s": "broker.heartbeat.interval.ms",
+    "replica_lag_s": "replica.lag.time.max.ms",
+    "election_s": "controller.quorum.election.timeout.ms",
+    "quorum_fetch_s": "controller.quorum.fetch.timeout.ms",
+}
+_CLIENT = {
+    "request_timeout_s": "request.timeout.ms",
+    "metadata_max_age_s": "metadata.max.age.ms",
+    "delivery_timeout_s": "delivery.timeout.ms",
+}
+SETTINGS = frozenset(_BROKER.values())
+"""What is asked of brokers, to predict by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds, with Kafka's defaults. `boot_s` is the least and the most from a start until a broker registers."""
+
+    session_s: float = 9.0
+    heartbeat_s: float = 2.0
+    replica_lag_s: float = 30.0
+    election_s: float = 1.0
+    quorum_fetch_s: float = 2.0
+    request_timeout_s: float = 30.0
+    metadata_max_age_s: float = 300.0
+    delivery_timeout_s: float = 120.0
+    boot_s: tuple[float, float] = (3.0, 30.0)
+
+    @staticmethod
+    def of_config(brokers: Mapping[str, str], clients: Mapping[str, str] | None = None) -> Times:
+        """Return the times by the settings' names, in ms; what is left out has Kafka's default."""
+        named = ((_BROKER, brokers), (_CLIENT, clients or {}))
+        found = {
+            field: int(values[key]) / 1000 for names, values in named for field, key in names.items() if key in values
+        }
+        usual = Times()
+        return Times(**{each.name: found.get(each.name, getattr(usual, each.name)) for each in fields(Times)})
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One way in which the intervals that Kafka leaves open may come.
+
+    `session_s`: until a silent broker is fenced, from its last heartbeat to the controller's late look. `shrink_s`:
+    until a slow follower is dropped; leaders look every half of replica.lag.time.max.ms. `behind_steps`: how far
+    followers are behind a leader. `contact_s`: from a heal until a broker knows what it missed; `unfence_s`: from there
+    until it may lead. `client_s`: how long a client takes to find a new leader; `asks_same`: it asks its old leader.
+    `leader_last`: of brokers that are fenced together the leader comes last.
+    """
+
+    session_s: float
+    shrink_s: float
+    behind_steps: int
+    contact_s: float
+    unfence_s: float
+    boot_s: float
+    client_s: float
+    asks_same: bool
+    leader_last: bool
+
+
+CONTACT_S = (0.5, 8.0)  # back-off and connection set-up of a broker that lost its controllers; measured up to 8 s
+_CLIENT_S = (0.0, 1.0)  # retry.backoff.max.ms
+_FENCES_LATE = 1.5  # the slowest fencing that was measured, in session time-outs
+_BEHIND = (0, 2)  # half a second: replica.fetch.wait.max.ms
+
+
+def paces(times: Times, *, several: bool) -> Iterator[Pace]:
+    """Yield every mix of fast and slow; `several`: more than one broker may be fenced at a time."""
+    orders = (True, False) if several else (True,)
+    for session, replicas, contact, client, leader_last in product((0, 1), (0, 1), (0, 1), (0, 1), orders):
+        yield Pace(
+            session_s=(max(0.0, times.session_s - times.heartbeat_s), times.session_s * _FENCES_LATE)[session],
+            shrink_s=times.replica_lag_s * (1.0, 1.5)[replicas],
+            behind_steps=_BEHIND[replicas],
+            contact_s=CONTACT_S[contact],
+            unfence_s=(0.0, times.heartbeat_s)[contact],
+            boot_s=times.boot_s[contact],
+            client_s=_CLIENT_S[client],
+            asks_same=bool(client),
+            leader_last=leader_last,
+        )
