@@ -17,6 +17,7 @@ from guardian.model.cluster_state import (
     BrokerView,
     ClusterDescription,
     ClusterView,
+    EligibleLeaders,
     FencedServer,
     LogDir,
     PartitionState,
@@ -70,6 +71,10 @@ class KafkaAdmin(Protocol):
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
         """The partitions of the topics as `view` has them. Raises Undecided where the state of one is unknown."""
+
+    def eligible_leaders(self, topics: Collection[str]) -> EligibleLeaders:
+        """Return who may lead these topics' partitions without loss though not in sync, where there are some (KIP-966).
+        Raises Undecided while no controller answers."""
 
     def fenced_servers(self) -> tuple[FencedServer, ...]:
         """The brokers that are fenced and still answer clients as if they were not; none while controllers are silent.

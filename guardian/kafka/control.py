@@ -14,6 +14,7 @@ from guardian.kafka import (
     configs,
     controllers,
     elections,
+    eligible,
     groups,
     log_dirs,
     membership,
@@ -37,6 +38,7 @@ from guardian.model.cluster_state import (
     BrokerView,
     ClusterDescription,
     ClusterView,
+    EligibleLeaders,
     FencedServer,
     LogDir,
     PartitionState,
@@ -91,6 +93,9 @@ class KafkaControl:
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
         return partitions_of(self.view(topics))
+
+    def eligible_leaders(self, topics: Collection[str]) -> EligibleLeaders:
+        return self._calls.ask(lambda session: eligible.eligible_leaders(session, self.memory, topics))
 
     def fenced_servers(self) -> tuple[FencedServer, ...]:
         return self._calls.ask(lambda session: witness.fenced_servers(session, self.memory))

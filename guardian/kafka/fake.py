@@ -34,6 +34,8 @@ from guardian.model.cluster_state import (
     ClusterDescription,
     ClusterObservation,
     ClusterView,
+    Eligible,
+    EligibleLeaders,
     FencedServer,
     Leadership,
     LogDir,
@@ -87,6 +89,7 @@ class _Partition:
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
     leader_epoch: int = 0
+    eligible: list[int] = field(default_factory=list)  # who left the ISR when it was small: the ELR
 
     def elect(self, broker: int) -> None:
         if broker != self.leader:
@@ -205,6 +208,7 @@ class FakeKafka:
             self._brokers[broker].failed -= self._brokers[broker].mended
             self._unregistered.discard(broker)
             for partition in self._partitions.values():
+                partition.eligible = [each for each in partition.eligible if each != broker]
                 self._keep_a_leader(partition)
 
     def fail_log_dir(self, broker: int, path: str) -> None:
@@ -351,6 +355,16 @@ class FakeKafka:
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
         return partitions_of(self.view(topics))
+
+    def eligible_leaders(self, topics: Collection[str]) -> EligibleLeaders:
+        with self._read():
+            self._require_controllers("which replicas may lead")
+            found = {
+                name: Eligible(tuple(each for each in partition.replicas if each in partition.eligible))
+                for name, partition in self._partitions.items()
+                if name.topic in topics and partition.eligible and len(partition.isr) < self._min_isr(name.topic)
+            }
+            return EligibleLeaders(is_kept=True, partitions=found)
 
     def fenced_servers(self) -> tuple[FencedServer, ...]:
         with self._read():
@@ -713,10 +727,16 @@ class FakeKafka:
     def _answer(self, topics: Collection[str] | None = None) -> BrokerAnswer:
         return BrokerAnswer(self.cluster_id, self._nodes(), self._states(topics), dict(self._topic_ids))
 
+    def _min_isr(self, topic: str) -> int:
+        key = "min.insync.replicas"
+        return int(self._configs.get((TOPIC, topic), {}).get(key, _DEFAULTS[TOPIC][key]))
+
     def _leave_isrs(self, broker: int) -> None:
-        for partition in self._partitions.values():
+        for name, partition in self._partitions.items():
             if broker in partition.isr and len(partition.isr) > 1:
                 partition.isr.remove(broker)
+                is_small = len(partition.isr) < self._min_isr(name.topic)
+                partition.eligible = [*partition.eligible, broker] if is_small else []
             self._keep_a_leader(partition)
 
     def _reassignments(self) -> dict[TopicPartition, Reassignment]:

@@ -47,6 +47,15 @@ class Eligible:
 
 
 @dataclass(frozen=True, slots=True)
+class EligibleLeaders:
+    """What controllers keep of eligible leader replicas. `is_kept` is False where the feature is off, or Kafka too old;
+    `partitions` lacks those that have none."""
+
+    is_kept: bool
+    partitions: Mapping[TopicPartition, Eligible] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """Stands where a state would, when no answer decides it. It is neither absent nor as it was; `reason` is for
     people."""

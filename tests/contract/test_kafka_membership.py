@@ -11,10 +11,10 @@ import pytest
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import Undecided
 from guardian.kafka import data
-from guardian.kafka.admin import KafkaAdmin
+from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
-from guardian.model.cluster_state import PartitionState, Unknown
+from guardian.model.cluster_state import Eligible, EligibleLeaders, PartitionState, Unknown
 from guardian.model.topology import TopicPartition
 from tests.freezing import frozen
 from tests.patience import HANGING_S, PATIENCE_S, until
@@ -122,6 +122,27 @@ def test_the_controllers_view_decides_and_a_dead_broker_answers_nobody(bench: Be
     until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2, 3})
 
 
+def test_who_left_a_small_isr_may_lead_until_it_comes_back_unclean(bench: Bench) -> None:
+    bench.create_topic("eligible", {0: (1, 2, 3)})
+    name = TopicPartition("eligible", 0)
+    until(lambda: bench.admin.alter_configs({(TOPIC, "eligible"): {"min.insync.replicas": "2"}}) == {})
+    until(lambda: bench.admin.effective_configs([(TOPIC, "eligible")], {"min.insync.replicas"})[(TOPIC, "eligible")])
+    assert bench.admin.eligible_leaders(["eligible", "nosuch"]) == EligibleLeaders(is_kept=True)
+
+    bench.kill(3)
+    until(lambda: bench.admin.describe_partitions(["eligible"])[name].isr == (1, 2))
+    assert bench.admin.eligible_leaders(["eligible"]).partitions == {}
+    bench.kill(2)
+    until(lambda: bench.admin.describe_partitions(["eligible"])[name].isr == (1,))
+    until(lambda: bench.admin.eligible_leaders(["eligible"]).partitions == {name: Eligible((2,))})
+    assert bench.admin.eligible_leaders([]).partitions == {}
+
+    bench.start(2)
+    until(lambda: bench.admin.eligible_leaders(["eligible"]).partitions == {})
+    bench.start(3)
+    until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2, 3})
+
+
 def test_without_controllers_all_brokers_must_answer_and_one_that_is_silent_leaves_all_unknown(bench: Bench) -> None:
     bench.create_topic("cut", {0: (1, 2), 1: (2, 3)})
     names = {TopicPartition("cut", number) for number in (0, 1)}
@@ -138,6 +159,8 @@ def test_without_controllers_all_brokers_must_answer_and_one_that_is_silent_leav
             bench.admin.describe_cluster()
         with pytest.raises(Undecided, match="no controller answers; which brokers are fenced is unknown"):
             bench.admin.fenced_servers()
+        with pytest.raises(Undecided, match="no controller answers; which replicas may lead is unknown"):
+            bench.admin.eligible_leaders(["cut"])
     until(lambda: _partitions_or_none(bench.admin) is not None)
     bench.start(3)
     until(lambda: (_partitions_or_none(bench.admin) or {}).keys() == names)
