@@ -39,6 +39,7 @@ RATINGS = {
     pb.OFFLINE: ("bad", "offline"),
     pb.AT_RISK: ("bad", "at risk"),
     pb.WEAK: ("warn", "weak"),
+    pb.ONE_RACK: ("warn", "in one rack"),
     pb.DEGRADED: ("warn", "degraded"),
     pb.SOUND: ("ok", "sound"),
 }

@@ -10,13 +10,22 @@ from guardian.model.cluster_state import Eligible, PartitionState
 
 
 class Rating(IntEnum):
-    """Of a topic, from worst to best. Values are those of the wire."""
+    """Rates a topic, from worst to best. Values are those of the wire; `gravity` has the order."""
 
     OFFLINE = 1  # a partition has no leader
     AT_RISK = 2  # what was acknowledged is on one copy, or may be lost with the next one
     WEAK = 3  # the settings allow acknowledged data to be on one copy
+    ONE_RACK = 6  # all copies that are in sync are in one power domain
     DEGRADED = 4  # the settings are sound, but copies are missing now
     SOUND = 5  # any one broker may be lost, with its disks
+
+    @property
+    def gravity(self) -> int:
+        """Return its place, the worst first."""
+        return _WORST_FIRST.index(self)
+
+
+_WORST_FIRST = tuple(Rating)
 
 
 class Scope(StrEnum):
@@ -57,7 +66,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class TopicDurability:
-    """What a topic's data survives. Counts are partitions; `reasons` say why it is rated so, the gravest first."""
+    """Tells what a topic's data survives. Counts are partitions; `reasons` say why it is rated so, the gravest first."""
 
     topic: str
     rating: Rating
@@ -71,6 +80,7 @@ class TopicDurability:
     preferred_leaders: int
     survives_brokers: int  # how many of any brokers may be lost at once, disks and all, without acknowledged data
     reasons: tuple[str, ...]
+    start_first: tuple[int, ...] = ()  # brokers that partitions without a leader wait for, in the order to start them
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
+from guardian.model.durability import Rating
 from protos.guardian.v1 import insight_pb2 as pb
 
 _SCOPES = ("broker", "rack", "idc")
@@ -28,39 +29,43 @@ def durability(
     ] = 5,
     fail_below: Annotated[
         str,
-        typer.Option("--fail-below", help="Exit with 1 when a topic is rated lower: at_risk, weak, degraded, sound."),
+        typer.Option(
+            "--fail-below", help="Exit with 1 when a topic is rated lower: at_risk, weak, one_rack, degraded, sound."
+        ),
     ] = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Rate the durability of topics, and say what the loss of a broker, a rack or an IDC would do to them.
 
-    offline < at_risk < weak < degraded < sound. It asks Kafka now and changes nothing. What is said of acknowledged
+    offline < at_risk < weak < one_rack < degraded < sound. It asks Kafka now and changes nothing. What is said of acknowledged
     data holds with acks=all: with acks=0 or 1 the leader's copy is all that counts, whatever is set here.
 
     Example: guardian durability --cluster live --topic 'orders-*' --fail-below degraded
     """
-    least = _rating(fail_below) if fail_below else 0
+    least = _rating(fail_below).gravity if fail_below else 0
     with connect(endpoints) as client:
         report = client.durability(cluster, topic or (), 0 if output is Output.JSON else limit)
     if output is Output.JSON:
         print_json(as_dict(report))
     else:
         _show(report, losses)
-    if any(rating < least and count for rating, count in report.topics_by_rating.items()):
+    if any(Rating(rating).gravity < least and count for rating, count in report.topics_by_rating.items()):
         raise typer.Exit(1)
 
 
-def _rating(text: str) -> int:
-    known = [name for name in pb.DurabilityRating.keys() if name != "DURABILITY_RATING_UNSPECIFIED"]  # noqa: SIM118
-    if text.upper() not in known:
-        raise InvalidInput(f"--fail-below is {text!r}: use one of {', '.join(name.lower() for name in known[1:])}")
-    return pb.DurabilityRating.Value(text.upper())
+def _rating(text: str) -> Rating:
+    known = {rating.name.lower(): rating for rating in Rating}
+    if text.lower() not in known:
+        raise InvalidInput(f"--fail-below is {text!r}: use one of {', '.join([*known][1:])}")
+    return known[text.lower()]
 
 
 def _show(report: pb.DurabilityReport, losses: int) -> None:
     counts = Counter(dict(report.topics_by_rating))
-    summary = ", ".join(f"{counts[rating]} {_name(rating)}" for rating in sorted(counts))
+    summary = ", ".join(
+        f"{counts[rating]} {_name(rating)}" for rating in sorted(counts, key=lambda each: Rating(each).gravity)
+    )
     echo(f"cluster {report.cluster}: {report.topics_in_all} topics{': ' + summary if summary else ''}")
     if report.topics:
         echo()
@@ -79,7 +84,7 @@ def _show(report: pb.DurabilityReport, losses: int) -> None:
             ),
             [_topic_row(topic) for topic in report.topics],
             right=("PARTITIONS", "RF", "MIN ISR", "OUT OF SYNC", "PREFERRED", "SURVIVES"),
-            more=more_of(report.topics, "offline", "under_min_isr", "preferred_leaders"),
+            more=more_of(report.topics, "offline", "under_min_isr", "preferred_leaders", "start_first"),
         )
     hidden = report.topics_in_all - len(report.topics)
     if hidden:

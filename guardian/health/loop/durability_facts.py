@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from guardian.errors import Undecided
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
-from guardian.model.cluster_state import ClusterDescription, PartitionState
+from guardian.model.cluster_state import ClusterDescription, EligibleLeaders, PartitionState
 from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.topology import Cluster, TopicPartition
 
@@ -54,12 +55,30 @@ def _topics(admin: KafkaAdmin, patterns: Iterable[str]) -> dict[str, TopicFacts]
         if _is_wanted(name, wanted):
             partitions.setdefault(name.topic, {})[name.partition] = state
     settings = admin.effective_configs([(TOPIC, topic) for topic in partitions], {_MIN_ISR, _UNCLEAN})
+    eligible = eligible_of(admin, partitions).partitions
     return {
         topic: TopicFacts(
-            TopicSettings(int(values.get(_MIN_ISR, "1")), values.get(_UNCLEAN) == "true"), partitions[topic]
+            TopicSettings(int(values.get(_MIN_ISR, "1")), values.get(_UNCLEAN) == "true"),
+            partitions[topic],
+            {
+                number: eligible[each]
+                for number in partitions[topic]
+                if (each := TopicPartition(topic, number)) in eligible
+            },
         )
         for (_, topic), values in settings.items()
     }
+
+
+def eligible_of(admin: KafkaAdmin, topics: Mapping[str, Mapping[int, PartitionState]]) -> EligibleLeaders:
+    """Return the ELR of topics that lack copies: no others have one. None is kept while nobody can tell."""
+    thin = [
+        name for name, states in topics.items() if any(len(each.isr) < len(each.replicas) for each in states.values())
+    ]
+    try:
+        return admin.eligible_leaders(thin)
+    except Undecided:
+        return EligibleLeaders(is_kept=False)
 
 
 def _is_wanted(name: TopicPartition, patterns: tuple[str, ...]) -> bool:

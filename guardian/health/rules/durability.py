@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from guardian.model.cluster_state import PartitionState
+from guardian.model.cluster_state import Eligible, PartitionState
 from guardian.model.durability import (
     BrokerPlace,
     Durability,
@@ -23,7 +23,9 @@ from guardian.model.durability import (
     Scope,
     TopicDurability,
     TopicFacts,
+    TopicSettings,
 )
+from guardian.model.faults.times import LATEST_SHRINK
 from guardian.model.text import some
 
 # A follower may be this far behind and still count as in sync; Kafka's default since 2.5.
@@ -41,42 +43,60 @@ def audit(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) 
 
 
 def rate_all(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) -> list[TopicDurability]:
-    """The topics, worst first."""
+    """Rate the topics, and return the worst first."""
     racks = _Racks.of(brokers)
-    rated = [_rate(name, facts, racks) for name, facts in topics.items()]
-    return sorted(rated, key=lambda topic: (topic.rating, topic.topic))
+    rated = [_rate(name, facts, brokers, racks) for name, facts in topics.items()]
+    return sorted(rated, key=lambda topic: (topic.rating.gravity, topic.topic))
 
 
 def rate(name: str, facts: TopicFacts, brokers: Mapping[int, BrokerPlace]) -> TopicDurability:
-    """What one topic's data survives."""
-    return _rate(name, facts, _Racks.of(brokers))
+    """Tell what one topic's data survives."""
+    return _rate(name, facts, brokers, _Racks.of(brokers))
 
 
-def _rate(name: str, facts: TopicFacts, racks: _Racks) -> TopicDurability:
+def _rate(name: str, facts: TopicFacts, brokers: Mapping[int, BrokerPlace], racks: _Racks) -> TopicDurability:
     partitions = facts.partitions.values()
     settings = facts.settings
     factor = min((len(each.replicas) for each in partitions), default=0)
-    offline = sum(each.leader < 0 for each in partitions)
-    under_min_isr = sum(len(each.isr) < settings.min_isr for each in partitions)
-    under_replicated = sum(len(each.isr) < len(each.replicas) for each in partitions)
     # Out-of-sync replicas may lead: what was acknowledged meanwhile is gone, whatever min.insync.replicas is.
     promised = 1 if settings.is_unclean else min(settings.min_isr, factor)
-    found = list(_reasons(facts, factor, racks))
-    rating = min((rating for rating, _ in found), default=Rating.SOUND)
+    awaited = _awaited(facts)
+    found = [*_reasons_now(facts, brokers, awaited, racks), *_reasons_of_settings(settings, factor)]
+    found.sort(key=lambda each: each[0].gravity)
     return TopicDurability(
         topic=name,
-        rating=rating,
+        rating=found[0][0] if found else Rating.SOUND,
         partitions=len(facts.partitions),
         replication_factor=factor,
         min_isr=settings.min_isr,
         is_unclean=settings.is_unclean,
-        offline=offline,
-        under_min_isr=under_min_isr,
-        under_replicated=under_replicated,
+        offline=sum(each.leader < 0 for each in partitions),
+        under_min_isr=sum(len(each.isr) < _needed(settings, each) for each in partitions),
+        under_replicated=sum(len(each.isr) < len(each.replicas) for each in partitions),
         preferred_leaders=sum(each.leader == each.replicas[0] for each in partitions if each.replicas),
         survives_brokers=max(0, promised - 1),
-        reasons=tuple(reason for _, reason in sorted(found, key=lambda each: each[0])),
+        reasons=tuple(reason for _, reason in found),
+        start_first=tuple(dict.fromkeys(broker for waits in awaited for broker in waits)),
     )
+
+
+def _needed(settings: TopicSettings, partition: PartitionState) -> int:
+    """Return the min.insync.replicas that Kafka applies: since 3.7 never more than there are replicas."""
+    return min(settings.min_isr, len(partition.replicas))
+
+
+def _awaited(facts: TopicFacts) -> dict[tuple[int, ...], list[int]]:
+    """Return the partitions without a leader by the brokers that they wait for: who led last comes first.
+
+    A broker that ended uncleanly is in no ELR any more once it is back; who led last may lead even then.
+    """
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, partition in sorted(facts.partitions.items()):
+        if partition.leader < 0:
+            eligible = facts.eligible.get(number, Eligible())
+            waits = dict.fromkeys((*eligible.last_known, *partition.isr, *eligible.replicas))
+            found.setdefault(tuple(waits), []).append(number)
+    return found
 
 
 def losses(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) -> Iterator[Loss]:
@@ -109,11 +129,11 @@ def remarks(brokers: Mapping[int, BrokerPlace]) -> Iterator[str]:
     if len(lags) > 1:
         yield f"replica.lag.time.max.ms differs between brokers ({', '.join(map(str, sorted(lags)))}): align it"
     for lag in sorted(lags):
-        if lag > USUAL_REPLICA_LAG_MS:
-            yield (
-                f"replica.lag.time.max.ms is {lag} on {lags[lag]} brokers: a follower that hangs holds up acks=all for "
-                f"so long before it leaves the ISR (the default is {USUAL_REPLICA_LAG_MS})"
-            )
+        usual = f" (the default is {USUAL_REPLICA_LAG_MS})" if lag > USUAL_REPLICA_LAG_MS else ""
+        yield (
+            f"replica.lag.time.max.ms is {lag} on {lags[lag]} brokers: a follower that hangs silences acks=all for "
+            f"{lag / 1000:g} to {lag * LATEST_SHRINK / 1000:g} s before it leaves the ISR{usual}"
+        )
     if any(place.rebalances_leaders for place in brokers.values()):
         yield (
             "auto.leader.rebalance.enable is true: Kafka moves leaders back to the first replica by itself, so plans "
@@ -124,58 +144,82 @@ def remarks(brokers: Mapping[int, BrokerPlace]) -> Iterator[str]:
         yield f"{_named('broker', unknown)} without broker.rack: the loss of a rack can't be told for them"
 
 
-def _reasons(facts: TopicFacts, factor: int, racks: _Racks) -> Iterator[tuple[Rating, str]]:
+def _reasons_now(
+    facts: TopicFacts, brokers: Mapping[int, BrokerPlace], awaited: Mapping[tuple[int, ...], list[int]], racks: _Racks
+) -> Iterator[tuple[Rating, str]]:
+    """Yield what is wrong with the copies as they are now."""
     partitions, settings = facts.partitions, facts.settings
-    yield from _counted(
-        Rating.OFFLINE,
-        (n for n, each in partitions.items() if each.leader < 0),
-        "without a leader: nobody can read or write",
-    )
+    for waits, numbers in awaited.items():
+        yield (
+            Rating.OFFLINE,
+            f"{_named('partition', numbers)} without a leader: nobody can read or write{_start(waits)}",
+        )
+    spared = {n for n in partitions if _has_living_eligible(facts.eligible.get(n), brokers)}
+    alone = [n for n, each in partitions.items() if len(each.isr) == 1 < len(each.replicas)]
     yield from _counted(
         Rating.AT_RISK,
-        (n for n, each in partitions.items() if len(each.isr) == 1 < len(each.replicas)),
+        (n for n in alone if n not in spared),
         "with one copy in sync: the next loss takes it offline",
     )
     yield from _counted(
-        Rating.AT_RISK,
-        (n for n, each in partitions.items() if 1 < len(each.isr) < min(settings.min_isr, len(each.replicas))),
-        "under min.insync.replicas: acks=all is refused",
+        Rating.DEGRADED,
+        (n for n in alone if n in spared),
+        "with one copy in sync, and another that may lead without loss of what acks=all took (ELR)",
     )
-    if factor == 1:
-        yield Rating.WEAK, "replication factor 1: a lost disk is lost data; raise it to 3"
-    elif settings.is_unclean:
-        yield (
-            Rating.WEAK,
-            "unclean.leader.election.enable is true: a stale replica may lead and drop what it lacks; set it to false",
-        )
-    elif settings.min_isr == 1:
-        yield Rating.WEAK, "min.insync.replicas is 1: acks=all may be on the leader alone; set it to 2"
-    elif settings.min_isr > factor:
-        yield (
-            Rating.WEAK,
-            (
-                f"min.insync.replicas is {settings.min_isr} with replication factor {factor}: acks=all is never "
-                f"possible; set it to {max(1, factor - 1)}"
-            ),
-        )
-    elif settings.min_isr == factor:
-        yield (
-            Rating.DEGRADED,
-            (
-                f"min.insync.replicas equals the replication factor, {factor}: writes stop when one replica is away; "
-                f"set it to {factor - 1}"
-            ),
-        )
+    under = [n for n, each in partitions.items() if 1 < len(each.isr) < _needed(settings, each)]
+    for rating, numbers in (
+        (Rating.AT_RISK, [n for n in under if n not in spared]),
+        (Rating.DEGRADED, [n for n in under if n in spared]),
+    ):
+        yield from _counted(rating, numbers, "under min.insync.replicas: acks=all is refused")
+    yield from _counted(
+        Rating.ONE_RACK,
+        (n for n, each in partitions.items() if racks.has_all_in_one(each, facts.eligible.get(n, Eligible()))),
+        "with all in-sync copies in one rack: its power takes what was never fsynced; move one to another",
+    )
     yield from _counted(
         Rating.DEGRADED,
         (n for n, each in partitions.items() if max(1, settings.min_isr - 1) < len(each.isr) < len(each.replicas)),
         "with replicas out of sync",
     )
-    yield from _counted(
-        Rating.DEGRADED,
-        (n for n, each in partitions.items() if racks.has_all_in_one(each)),
-        "with all replicas in one rack: move one to another",
-    )
+
+
+def _start(waits: tuple[int, ...]) -> str:
+    if not waits:
+        return ""
+    then = f", then {some(waits[1:], _MAX_NAMED)}" if len(waits) > 1 else ""
+    return f"; start broker {waits[0]} first{then}"
+
+
+def _has_living_eligible(eligible: Eligible | None, brokers: Mapping[int, BrokerPlace]) -> bool:
+    return eligible is not None and any(brokers[each].is_alive for each in eligible.replicas if each in brokers)
+
+
+def _reasons_of_settings(settings: TopicSettings, factor: int) -> Iterator[tuple[Rating, str]]:
+    """Yield one advice at most: what holds whatever the copies do now."""
+    if factor == 1:
+        counts = f"; min.insync.replicas {settings.min_isr} counts as 1" if settings.min_isr > 1 else ""
+        yield Rating.WEAK, f"replication factor 1: a lost disk is lost data; raise it to 3{counts}"
+    elif settings.is_unclean:
+        yield (
+            Rating.WEAK,
+            "unclean.leader.election.enable is true: a stale replica may lead and drop what it lacks; set it to false",
+        )
+    elif factor == 2:
+        without = "acks=all may be on the leader alone" if settings.min_isr == 1 else "writes stop when one is away"
+        rating = Rating.WEAK if settings.min_isr == 1 else Rating.DEGRADED
+        yield rating, f"replication factor 2: {without}; raise it to 3 with min.insync.replicas 2"
+    elif settings.min_isr == 1:
+        yield Rating.WEAK, "min.insync.replicas is 1: acks=all may be on the leader alone; set it to 2"
+    elif settings.min_isr >= factor > 2:
+        more = "equals" if settings.min_isr == factor else f"is {settings.min_isr}, above"
+        yield (
+            Rating.DEGRADED,
+            (
+                f"min.insync.replicas {more} the replication factor, {factor}: writes stop when one replica is away; "
+                f"set it to {factor - 1}"
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +234,13 @@ class _Racks:
         known = {broker: place.rack for broker, place in brokers.items()}
         return _Racks(known, len(set(known.values()) - {""}) > 1)
 
-    def has_all_in_one(self, partition: PartitionState) -> bool:
-        replicas = partition.replicas
-        if not self.are_several or len(replicas) < 2:
+    def has_all_in_one(self, partition: PartitionState, eligible: Eligible) -> bool:
+        """Tell whether all copies with what was acknowledged stand in one rack, though there are others."""
+        copies = (*partition.isr, *eligible.replicas)
+        if not self.are_several or len(copies) < 2:
             return False
-        first = self.by_broker.get(replicas[0], "")
-        if not first or self.by_broker.get(replicas[1], "") != first:
-            return False
-        return all(self.by_broker.get(broker, "") == first for broker in replicas)
+        first = self.by_broker.get(copies[0], "")
+        return bool(first) and all(self.by_broker.get(broker, "") == first for broker in copies)
 
 
 def _counted(rating: Rating, partitions: Iterable[int], what: str) -> Iterator[tuple[Rating, str]]:

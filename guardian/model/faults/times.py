@@ -71,6 +71,8 @@ class Pace:
 
 CONTACT_S = (0.5, 8.0)  # back-off and connection set-up of a broker that lost its controllers; measured up to 8 s
 _CLIENT_S = (0.0, 1.0)  # retry.backoff.max.ms
+LATEST_SHRINK = 1.5
+"""When a slow follower leaves the ISR at the latest, in replica.lag.time.max.ms: leaders look every half of it."""
 _FENCES_LATE = 1.5  # the slowest fencing that was measured, in session time-outs
 _BEHIND = (0, 2)  # half a second: replica.fetch.wait.max.ms
 
@@ -81,7 +83,7 @@ def paces(times: Times, *, several: bool) -> Iterator[Pace]:
     for session, replicas, contact, client, leader_last in product((0, 1), (0, 1), (0, 1), (0, 1), orders):
         yield Pace(
             session_s=(max(0.0, times.session_s - times.heartbeat_s), times.session_s * _FENCES_LATE)[session],
-            shrink_s=times.replica_lag_s * (1.0, 1.5)[replicas],
+            shrink_s=times.replica_lag_s * (1.0, LATEST_SHRINK)[replicas],
             behind_steps=_BEHIND[replicas],
             contact_s=CONTACT_S[contact],
             unfence_s=(0.0, times.heartbeat_s)[contact],

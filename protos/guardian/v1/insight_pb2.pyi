@@ -14,6 +14,7 @@ class DurabilityRating(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OFFLINE: _ClassVar[DurabilityRating]
     AT_RISK: _ClassVar[DurabilityRating]
     WEAK: _ClassVar[DurabilityRating]
+    ONE_RACK: _ClassVar[DurabilityRating]
     DEGRADED: _ClassVar[DurabilityRating]
     SOUND: _ClassVar[DurabilityRating]
 
@@ -66,6 +67,7 @@ DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
 WEAK: DurabilityRating
+ONE_RACK: DurabilityRating
 DEGRADED: DurabilityRating
 SOUND: DurabilityRating
 DISK_VERDICT_UNSPECIFIED: DiskVerdict
@@ -117,7 +119,7 @@ class GetDurabilityRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
 
 class TopicDurability(_message.Message):
-    __slots__ = ("topic", "rating", "partitions", "replication_factor", "min_isr", "unclean_elections", "offline", "under_min_isr", "under_replicated", "preferred_leaders", "survives_brokers", "reasons")
+    __slots__ = ("topic", "rating", "partitions", "replication_factor", "min_isr", "unclean_elections", "offline", "under_min_isr", "under_replicated", "preferred_leaders", "survives_brokers", "reasons", "start_first")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     RATING_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
@@ -130,6 +132,7 @@ class TopicDurability(_message.Message):
     PREFERRED_LEADERS_FIELD_NUMBER: _ClassVar[int]
     SURVIVES_BROKERS_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
+    START_FIRST_FIELD_NUMBER: _ClassVar[int]
     topic: str
     rating: DurabilityRating
     partitions: int
@@ -142,7 +145,8 @@ class TopicDurability(_message.Message):
     preferred_leaders: int
     survives_brokers: int
     reasons: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, topic: _Optional[str] = ..., rating: _Optional[_Union[DurabilityRating, str]] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., min_isr: _Optional[int] = ..., unclean_elections: _Optional[bool] = ..., offline: _Optional[int] = ..., under_min_isr: _Optional[int] = ..., under_replicated: _Optional[int] = ..., preferred_leaders: _Optional[int] = ..., survives_brokers: _Optional[int] = ..., reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+    start_first: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, topic: _Optional[str] = ..., rating: _Optional[_Union[DurabilityRating, str]] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., min_isr: _Optional[int] = ..., unclean_elections: _Optional[bool] = ..., offline: _Optional[int] = ..., under_min_isr: _Optional[int] = ..., under_replicated: _Optional[int] = ..., preferred_leaders: _Optional[int] = ..., survives_brokers: _Optional[int] = ..., reasons: _Optional[_Iterable[str]] = ..., start_first: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class LossEffect(_message.Message):
     __slots__ = ("scope", "name", "brokers", "leaders", "offline", "unwritable", "exposed")

@@ -105,7 +105,7 @@ def test_the_table_names_the_worst_first_and_the_exit_code_can_guard_a_pipeline(
     code, output = run(member, "--cluster", "live", "--limit", "1")
     assert code == 0
     assert "cluster live: 2 topics: 1 weak" in output
-    assert "min.insync.replicas is 1" in output
+    assert "replication factor 2: acks=all may be on the leader alone" in output
     assert "1 more topics, rated the same or better: --limit 2 shows all" in output
     assert "broker 1" in output.split("if this were lost now")[1]
     assert run(member, "--cluster", "live", "--fail-below", "weak")[0] == 0

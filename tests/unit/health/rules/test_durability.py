@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.health.rules.durability import audit, losses, rate, remarks
-from guardian.model.cluster_state import PartitionState
+from guardian.model.cluster_state import Eligible, PartitionState
 from guardian.model.durability import BrokerPlace, Rating, Scope, TopicFacts, TopicSettings
 
 BROKERS = {
@@ -36,12 +36,17 @@ def shrunk(replicas: tuple[int, ...], isr: tuple[int, ...]) -> PartitionState:
         (topic(full(1, 2, 3)), Rating.SOUND, 1, ""),
         (topic(full(1, 2, 3, 4), min_isr=3), Rating.SOUND, 2, ""),
         (topic(full(1, 2, 3), shrunk((1, 2, 3), (1, 2))), Rating.DEGRADED, 1, "partition 1 with replicas out of sync"),
-        (topic(full(1, 2), min_isr=2), Rating.DEGRADED, 1, "equals the replication factor, 2"),
-        (topic(full(3, 4, 3), min_isr=2), Rating.DEGRADED, 1, "partition 0 with all replicas in one rack"),
+        (topic(full(1, 2), min_isr=2), Rating.DEGRADED, 1, "raise it to 3 with min.insync.replicas 2"),
+        (topic(full(1, 2), min_isr=1), Rating.WEAK, 0, "raise it to 3 with min.insync.replicas 2"),
+        (topic(full(1, 2, 3), min_isr=3), Rating.DEGRADED, 2, "equals the replication factor, 3"),
+        (topic(full(1, 2, 3), min_isr=4), Rating.DEGRADED, 2, "is 4, above the replication factor, 3"),
+        (topic(full(3, 4), min_isr=2), Rating.ONE_RACK, 1, "partition 0 with all in-sync copies in one rack"),
+        (topic(shrunk((3, 4, 1), (3, 4))), Rating.ONE_RACK, 1, "partition 0 with all in-sync copies in one rack"),
         (topic(full(1), min_isr=1), Rating.WEAK, 0, "replication factor 1"),
         (topic(full(1, 2, 3), min_isr=1), Rating.WEAK, 0, "min.insync.replicas is 1"),
         (topic(full(1, 2, 3), is_unclean=True), Rating.WEAK, 0, "unclean.leader.election.enable is true"),
-        (topic(full(1, 2), min_isr=3), Rating.WEAK, 1, "acks=all is never possible; set it to 1"),
+        (topic(full(1, 2), min_isr=3), Rating.DEGRADED, 1, "raise it to 3 with min.insync.replicas 2"),
+        (topic(full(1), min_isr=2), Rating.WEAK, 0, "raise it to 3; min.insync.replicas 2 counts as 1"),
         (topic(shrunk((1, 2, 3), (1,))), Rating.AT_RISK, 1, "partition 0 with one copy in sync"),
         (topic(shrunk((1, 2, 3, 4), (1, 2)), min_isr=3), Rating.AT_RISK, 2, "under min.insync.replicas"),
         (topic(full(1, 2, 3), shrunk((1, 2, 3), ())), Rating.OFFLINE, 1, "partition 1 without a leader"),
@@ -54,6 +59,51 @@ def test_a_topic_is_rated_by_its_worst_partition_and_its_settings(
     assert (rated.rating, rated.survives_brokers) == (rating, survives)
     assert reason in "; ".join(rated.reasons)
     assert bool(rated.reasons) == (rating is not Rating.SOUND)
+
+
+BROKEN = {**BROKERS, 2: BrokerPlace("b", "north", is_alive=False)}
+
+
+@pytest.mark.parametrize(
+    ("elr", "rating"),
+    [((2,), Rating.AT_RISK), ((3,), Rating.DEGRADED), ((2, 3), Rating.DEGRADED), ((), Rating.AT_RISK)],
+)
+@pytest.mark.parametrize(("isr", "min_isr"), [((1,), 2), ((1, 4), 3)])
+def test_a_living_member_of_the_elr_takes_the_risk_away(
+    elr: tuple[int, ...], rating: Rating, isr: tuple[int, ...], min_isr: int
+) -> None:
+    state = shrunk((1, 2, 3, 4), isr)
+    facts = TopicFacts(TopicSettings(min_isr, False), {0: state}, {0: Eligible(elr)})
+    assert rate("t", facts, BROKEN).rating is rating
+
+
+def test_what_is_offline_says_whom_to_start_first() -> None:
+    none = PartitionState(-1, (1, 2, 3), ())
+    eligible = {0: Eligible((1, 3), (3,)), 1: Eligible((2,)), 3: Eligible((), (1,))}
+    old = PartitionState(-1, (1, 2, 3), (2,))  # without ELR the last one stays in the ISR
+    facts = TopicFacts(TopicSettings(2, False), {0: none, 1: none, 2: old, 3: none, 4: none}, eligible)
+    rated = rate("t", facts, BROKERS)
+    assert [each.partition("; ")[2] for each in rated.reasons if "without a leader" in each] == [
+        "start broker 3 first, then 1",
+        "start broker 2 first",
+        "start broker 1 first",
+        "",
+    ]
+    assert rated.start_first == (3, 1, 2)
+
+
+def test_racks_of_the_elr_count_as_those_of_the_isr() -> None:
+    state = shrunk((3, 4, 1), (3,))
+    for elr, rating in ((4, Rating.ONE_RACK), (1, Rating.DEGRADED)):
+        facts = TopicFacts(TopicSettings(2, False), {0: state}, {0: Eligible((elr,))})
+        assert rate("t", facts, BROKERS).rating is rating
+
+
+def test_ratings_keep_their_order_whatever_their_numbers() -> None:
+    found = audit(
+        {"one-rack": topic(full(3, 4)), "weak": topic(full(1), min_isr=1), "thin": topic(full(1, 2))}, BROKERS
+    )
+    assert [each.topic for each in found.topics] == ["weak", "one-rack", "thin"]
 
 
 def test_the_gravest_reason_comes_first_and_long_lists_are_cut() -> None:
@@ -110,10 +160,12 @@ def test_what_is_odd_about_the_brokers_is_said() -> None:
     assert [sentence.split(":")[0] for sentence in said] == [
         "broker 3 not alive",
         "replica.lag.time.max.ms differs between brokers (30000, 90000)",
+        "replica.lag.time.max.ms is 30000 on 1 brokers",
         "replica.lag.time.max.ms is 90000 on 1 brokers",
         "auto.leader.rebalance.enable is true",
         "broker 2 without broker.rack",
     ]
+    assert "silences acks=all for 90 to 135 s before it leaves the ISR (the default is 30000)" in said[3]
     assert list(remarks(BROKERS)) == []
 
 

@@ -156,7 +156,9 @@ REPORTS = {
     "link": link_to_proto(USE, [CROSSER], [CROSSER]),
     "crosser": link_to_proto(USE, [CROSSER], []).crossers[0],
     "topic": durability_to_proto(
-        "live", Durability((TopicDurability("t", Rating.WEAK, 1, 2, 3, True, 4, 5, 6, 7, 8, ("why",)),), (), ()), 1
+        "live",
+        Durability((TopicDurability("t", Rating.WEAK, 1, 2, 3, True, 4, 5, 6, 7, 8, ("why",), (9,)),), (), ()),
+        1,
     ).topics[0],
     "loss": durability_to_proto("live", Durability((), (Loss(Scope.RACK, "r", (1,), 2, 3, 4, 5),), ()), 1).losses[0],
     "finding": findings_to_proto(
