@@ -66,7 +66,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class TopicDurability:
-    """Tells what a topic's data survives. Counts are partitions; `reasons` say why it is rated so, the gravest first."""
+    """Tells what a topic's data survives. Counts are partitions; `reasons` say why it is rated so, gravest first."""
 
     topic: str
     rating: Rating

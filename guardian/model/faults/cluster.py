@@ -21,8 +21,8 @@ from guardian.model.faults.unfolding import Beginning, Ended
 from guardian.model.text import some
 
 CUTS = range(1, 9)
-MOST_S = 3600.0
-_UNKNOWN_QUORUM = (-2, -3, -4)  # ids that no node has
+MOST_S = 600.0
+UNKNOWN_QUORUM = (-2, -3, -4)  # ids that no node has
 _CONTROLLERS_FROM = 1000
 
 
@@ -60,6 +60,10 @@ class Fault:
             raise InvalidInput(f"cut: unknown number (got {self.number}); use 1 to 8, see guardian what-if cut --help")
         if not 0 <= self.seconds <= MOST_S:
             raise InvalidInput(f"seconds: out of range (got {self.seconds:g}); use 0 to {MOST_S:g}")
+        if not 0 <= self.every_s * len(self.order) <= MOST_S:
+            raise InvalidInput(
+                f"every_s: too long (got {self.every_s:g} for each start); use {MOST_S:g} s for all at most"
+            )
         needs_brokers = self.number not in (7, 8)
         if needs_brokers and not (self.brokers or self.racks or self.idcs):
             raise InvalidInput("brokers, racks and idcs: nothing is hit (got none); name a broker, a rack or an IDC")
@@ -78,7 +82,7 @@ class Cluster:
     topics: Mapping[str, TopicFacts]
     brokers: Mapping[int, BrokerPlace]
     elr: bool = True
-    controllers: tuple[int, ...] = _UNKNOWN_QUORUM
+    controllers: tuple[int, ...] = UNKNOWN_QUORUM
     times: Times = field(default_factory=Times)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from guardian.model.faults.controller import NO_LEADER, Settings
 from guardian.model.faults.event import Story
 from guardian.model.faults.times import Times, paces
-from guardian.model.faults.unfolding import BEFORE_S, STEP_S, Before, Beginning, Ended, World
+from guardian.model.faults.unfolding import STEP_S, Before, Beginning, Ended, World
 
 
 class Lost(IntEnum):
@@ -133,7 +133,9 @@ def _kind(left: set[int], *, lost: bool) -> Lost:
 
 def _silence(world: World, story: Story) -> tuple[float, float]:
     """Return (since when, how long) producers heard nothing, at the longest; a step is no silence."""
-    times = [-BEFORE_S, *world.producer.acked_at_s, story.until_s]
+    acked_at_s = world.producer.acked_at_s
+    began = [] if acked_at_s and acked_at_s[0] <= 0 else [0.0]
+    times = [*began, *acked_at_s, story.until_s]
     gaps = [(after - before, before) for before, after in pairwise(times)]
     length_s, began_s = max(gaps, key=lambda gap: (gap[0], -gap[1]))
     return (began_s, length_s) if length_s > 2 * STEP_S else (began_s, 0.0)

@@ -24,6 +24,7 @@ class Replica:
     up: bool = True
     up_from_s: float = -_FOREVER
     paused: bool = False
+    lags_in: int | None = None  # the epoch in which it is too slow to follow, as when the story begins
     silent: bool = False  # its host is gone, so that clients wait for it
     fenced: bool = False
     fenced_s: float = 0.0
@@ -44,7 +45,7 @@ class Replica:
     def of(broker: int, start: Record, min_isr: int, *, has_recent: bool, alive: bool = True) -> Replica:
         """Return a copy as it stands before the story: with the latest records, or without them."""
         log = [(record, -1) for record in range(_BEFORE if has_recent else _BEFORE - 1)]
-        made = Replica(broker, log, start, min_isr)
+        made = Replica(broker, log, start, min_isr, lags_in=None if broker in start.isr else start.epoch)
         if not alive:
             made.up, made.registered, made.fenced = False, False, True
         return made
@@ -66,7 +67,7 @@ class Replica:
     def start(self, up_from_s: float) -> None:
         """Start its process, which is ready at `up_from_s`; it knows nothing of leaders until then."""
         if not self.up:
-            self.up, self.silent, self.up_from_s = True, False, up_from_s
+            self.up, self.silent, self.up_from_s, self.lags_in = True, False, up_from_s, None
             self.known = Record(self.known.replicas, -1, (), epoch=-1)
             self.regained_s, self.out_of_contact = up_from_s, False
 

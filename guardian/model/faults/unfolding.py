@@ -1,8 +1,9 @@
 """Plays a story with one partition: KRaft's controllers, the brokers that hold it, and one producer.
 
 A step is a quarter of a second, and the producer makes one record in it. Logs are lists of (record, leader epoch); they
-begin with what was there before: records that are on disk, that were never fsynced, and that a stale copy lacks. A link
-that is cut one way carries nothing, as TCP needs both.
+begin with what was there before: records that are on disk, that were never fsynced, and that a stale copy lacks. Who is
+out of the ISR at the beginning stays behind until it is restarted or another leads. A link that is cut one way carries
+nothing, as TCP needs both.
 """
 
 from __future__ import annotations
@@ -246,6 +247,8 @@ class World:
         """Let every follower fetch from whom it takes for the leader."""
         for replica in self.replicas.values():
             leader = self.replicas.get(replica.known.leader)
+            if replica.lags_in == replica.known.epoch:
+                continue
             if leader is None or leader is replica or not self._linked(replica.id, leader.id):
                 continue
             if replica.awake(self.now_s) and leader.leads(self.now_s) and leader.known.epoch == replica.known.epoch:

@@ -1,0 +1,160 @@
+"""Faults of a whole cluster: which partitions they touch, from where they start, and what is said of topics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.model.cluster_state import Eligible, PartitionState
+from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
+from guardian.model.faults.advice import advice
+from guardian.model.faults.cluster import Blow, Cluster, Fault, predict
+from guardian.model.faults.outcome import Lost, Outcome, outcome
+from guardian.model.faults.times import Times
+from guardian.model.faults.unfolding import Ended
+
+SAFE, LOOSE = TopicSettings(2, False), TopicSettings(1, True)
+BROKERS = {each: BrokerPlace(f"r{each % 3}", "north" if each < 3 else "south") for each in range(1, 7)}
+
+
+def full(*replicas: int) -> PartitionState:
+    return PartitionState(replicas[0], replicas, replicas)
+
+
+def now(**topics: TopicFacts) -> Cluster:
+    return Cluster(topics, BROKERS)
+
+
+def facts(*partitions: PartitionState, settings: TopicSettings = SAFE, **eligible: Eligible) -> TopicFacts:
+    return TopicFacts(settings, dict(enumerate(partitions)), {int(key[1:]): each for key, each in eligible.items()})
+
+
+@pytest.mark.parametrize(
+    ("fault", "touched"),
+    [
+        (Fault(Blow.CUT, 1, (1,), seconds=5), 1),  # follows in the second
+        (Fault(Blow.CUT, 2, (1,), seconds=5), 1),  # leads the first
+        (Fault(Blow.CUT, 3, (1,), seconds=5), 1),
+        (Fault(Blow.CUT, 4, (1,), seconds=5), 1),
+        (Fault(Blow.CUT, 6, (1, 2), seconds=5), 2),
+        (Fault(Blow.CUT, 7, seconds=5), 3),
+        (Fault(Blow.CUT, 8, seconds=5), 3),
+        (Fault(Blow.KILL, brokers=(1,), seconds=5), 2),
+        (Fault(Blow.KILL, racks=("r1",), seconds=5), 3),  # brokers 1 and 4
+        (Fault(Blow.KILL, idcs=("north",), seconds=5), 2),  # brokers 1 and 2
+    ],
+)
+def test_a_fault_touches_the_partitions_that_it_is_about(fault: Fault, touched: int) -> None:
+    (found,) = predict(now(t=facts(full(1, 2, 3), full(2, 3, 1), full(4, 5, 6))), fault, [True])
+    assert found.partitions == touched
+
+
+def test_partitions_that_differ_in_names_alone_are_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = []
+
+    def counted(*given: Any, **named: Any) -> Outcome:
+        played.append(given)
+        return outcome(*given, **named)
+
+    monkeypatch.setattr("guardian.model.faults.cluster.outcome", counted)
+    many = facts(*(full(*(1 + (n + each) % 6 for each in range(3))) for n in range(60)))
+    found = predict(now(a=many, b=many), Fault(Blow.KILL, brokers=(1,), seconds=5))
+    assert len(played) == 3 * 2  # as first, second or third replica; acks=all and acks=1
+    assert [(each.topic, each.acks_all, each.partitions) for each in found] == [
+        ("a", False, 30), ("b", False, 30), ("a", True, 30), ("b", True, 30),
+    ]  # fmt: skip
+
+
+def test_it_begins_as_kafka_stands_now() -> None:
+    """Broker 2 is in the ELR of the first alone: its leader may die there, and the second waits for that."""
+    thin = PartitionState(1, (1, 2, 3), (1,))
+    places = {**BROKERS, 3: replace(BROKERS[3], is_alive=False)}
+    fault = Fault(Blow.KILL, brokers=(1,), seconds=60)
+    eligible = facts(thin, p0=Eligible((2, 3)))
+    (spared,) = predict(Cluster({"t": eligible}, places), fault, [True])
+    assert (spared.lost, spared.awaited) == (Lost.NONE, ())
+    alone = facts(thin, settings=TopicSettings(1, False))
+    (waits,) = predict(Cluster({"t": alone}, places), fault, [True])
+    assert (waits.lost, waits.awaited, waits.ended) == (Lost.NONE, (1,), Ended.RETURNED)
+
+
+def test_what_goes_with_a_stale_leader_is_told_as_more_than_seconds() -> None:
+    thin = PartitionState(1, (1, 2, 3), (1,))
+    (found,) = predict(now(t=facts(thin, settings=LOOSE)), Fault(Blow.KILL, brokers=(1,), seconds=60), [True])
+    assert (found.lost, found.loses) == (Lost.SINCE_BEHIND, 1)
+
+
+def test_brokers_that_never_come_back_are_waited_for_until_the_end() -> None:
+    fault = Fault(Blow.LOSE, brokers=(1, 2, 3), seconds=0)
+    (found,) = predict(now(t=facts(full(1, 2, 3))), fault, [True])
+    assert (found.lost, found.ended) == (Lost.EVERYTHING, Ended.NEVER)
+
+
+def test_names_are_those_of_the_cluster() -> None:
+    (found,) = predict(now(t=facts(full(4))), Fault(Blow.KILL, brokers=(4,), seconds=20), [True])
+    assert found.awaited == (4,)
+
+
+def test_a_controller_that_is_a_broker_too_goes_with_it() -> None:
+    """Brokers 1, 2 and 3 are the quorum: with two of them gone nobody elects, with one of them somebody does."""
+    combined = replace(now(t=facts(full(1, 4, 5))), controllers=(1, 2, 3))
+    (one,) = predict(combined, Fault(Blow.KILL, brokers=(1,), seconds=0), [True])
+    assert one.ended is Ended.ELECTED
+    (two,) = predict(combined, Fault(Blow.KILL, brokers=(1, 2), seconds=0), [True])
+    assert two.ended is Ended.NEVER
+
+
+def test_times_of_the_configuration_count() -> None:
+    quick = Times.of_config({"broker.session.timeout.ms": "3000"}, {"request.timeout.ms": "5000"})
+    assert (quick.session_s, quick.request_timeout_s, quick.replica_lag_s) == (3.0, 5.0, 30.0)
+    fault = Fault(Blow.KILL, brokers=(1,), seconds=60)
+    usual, soon = (
+        predict(replace(now(t=facts(full(1, 2, 3))), times=times), fault, [True])[0] for times in (Times(), quick)
+    )
+    assert soon.silent_s.most_s < usual.silent_s.most_s - 5
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"blow": Blow.CUT, "number": 9, "brokers": (1,)}, "cut: unknown number (got 9); use 1 to 8"),
+        ({"blow": Blow.CUT, "number": 4}, "nothing is hit (got none); name a broker"),
+        ({"blow": Blow.KILL, "brokers": (1,), "seconds": 601.0}, "seconds: out of range (got 601); use 0 to 600"),
+        ({"blow": Blow.KILL, "brokers": (1,), "seconds": float("nan")}, "seconds: out of range (got nan)"),
+        ({"blow": Blow.KILL, "brokers": (1,), "order": (1,) * 30}, "every_s: too long (got 30 for each start)"),
+        ({"blow": Blow.KILL, "brokers": (9,)}, "brokers: unknown (got 9); see guardian broker list"),
+        ({"blow": Blow.KILL, "racks": ("x",)}, "racks: unknown (got x); use r0, r1, r2"),
+        ({"blow": Blow.KILL, "idcs": ("x",)}, "idcs: unknown (got x); use north, south"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        predict(now(t=facts(full(1, 2, 3))), Fault(**given))  # type: ignore[arg-type]
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "settings", "elr", "said"),
+    [
+        (Fault(Blow.CUT, 1, (2,), seconds=60), SAFE, True, "replica.lag.time.max.ms 30000 costs 30 to 45 s of silence"),
+        (Fault(Blow.CUT, 4, (1,), seconds=60), SAFE, True, "only producers with acks=0 or 1 lose records"),
+        (Fault(Blow.POWER, brokers=(1, 2, 3), seconds=5), SAFE, True, "put copies into racks of different power"),
+        (Fault(Blow.KILL, brokers=(1, 2, 3), seconds=5), SAFE, True, "`guardian durability` names whom to start first"),
+        (Fault(Blow.KILL, brokers=(1,), seconds=5), LOOSE, True, ""),
+        (Fault(Blow.KILL, brokers=(2,), seconds=5), SAFE, False, "raise eligible.leader.replicas.version to 1"),
+    ],
+)
+def test_advice_fits_what_is_predicted(fault: Fault, settings: TopicSettings, elr: bool, said: str) -> None:
+    cluster = replace(now(t=facts(full(1, 2, 3), settings=settings)), elr=elr)
+    assert said in " ".join(advice(cluster, fault, predict(cluster, fault)))
+
+
+def test_unclean_elections_that_lose_acks_all_are_advised_against() -> None:
+    thin = now(t=facts(PartitionState(1, (1, 2, 3), (1,)), settings=LOOSE))
+    fault = Fault(Blow.KILL, brokers=(1,), seconds=60)
+    assert "acks=all loses records of t: set min.insync.replicas to 2" in " ".join(
+        advice(thin, fault, predict(thin, fault))
+    )
