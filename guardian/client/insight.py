@@ -24,6 +24,10 @@ class InsightCalls:
         request = insight_pb2.GetDurabilityRequest(cluster=cluster, topics=topics, max_topics=max_topics)
         return self._calls.read(lambda stubs: stubs.insight.GetDurability, request)
 
+    def predict_fault(self, request: insight_pb2.PredictFaultRequest) -> insight_pb2.FaultReport:
+        """Return what a fault would do to each topic. Raises NotFound, InvalidInput or ClusterUnavailable."""
+        return self._calls.read(lambda stubs: stubs.insight.PredictFault, request, SLOW)
+
     def described_topics(self, cluster: str, topics: Sequence[str] = ()) -> insight_pb2.DescribeTopicsReply:
         """Topics as Kafka has them: brokers and own settings; `topics` are patterns, none: all but Kafka's own.
 

@@ -11,6 +11,7 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.health.loop import lake_facts
 from guardian.health.loop.described_topics import described_topics
 from guardian.health.loop.durability_facts import durability_facts
+from guardian.health.loop.fault_facts import cluster_now
 from guardian.health.loop.findings import FindingsWatch
 from guardian.health.loop.sources import Sources
 from guardian.health.rules import findings, showing
@@ -19,10 +20,12 @@ from guardian.health.rules.disks import judge
 from guardian.health.rules.durability import audit
 from guardian.health.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.health.wire.durability import durability_to_proto
+from guardian.health.wire.faults import acks_of, clients_of, fault_of, prediction_to_proto
 from guardian.health.wire.findings import findings_to_proto
 from guardian.lake.model.window import Window
 from guardian.lake.store.reader import LakeReader
 from guardian.links.loop.link_use import LinkUseReader
+from guardian.model.faults.cluster import predict
 from guardian.model.topology import Cluster
 from guardian.serving.admins import registered
 from guardian.serving.requests import views_for
@@ -64,6 +67,17 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         most = min(request.max_topics or MAX_TOPICS, MAX_TOPICS)
         with LISTS.one():
             return durability_to_proto(cluster.name, audit(topics, brokers), most)
+
+    def PredictFault(self, request: pb.PredictFaultRequest, context: grpc.ServicerContext) -> pb.FaultReport:
+        cluster = self._cluster(request.cluster, context)
+        fault, acks = fault_of(request), acks_of(request)
+        with closing(self._sources.connect(cluster)) as admin:
+            now = cluster_now(admin, cluster, request.topics, clients_of(request))
+        if request.topics and not now.topics:
+            raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
+        most = min(request.max_topics or MAX_TOPICS, MAX_TOPICS)
+        with LISTS.one():
+            return prediction_to_proto(cluster.name, now, fault, predict(now, fault, acks), most)
 
     def DescribeTopics(
         self, request: pb.DescribeTopicsRequest, context: grpc.ServicerContext

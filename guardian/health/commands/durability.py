@@ -38,8 +38,8 @@ def durability(
 ) -> None:
     """Rate the durability of topics, and say what the loss of a broker, a rack or an IDC would do to them.
 
-    offline < at_risk < weak < one_rack < degraded < sound. It asks Kafka now and changes nothing. What is said of acknowledged
-    data holds with acks=all: with acks=0 or 1 the leader's copy is all that counts, whatever is set here.
+    offline < at_risk < weak < one_rack < degraded < sound. It asks Kafka now and changes nothing. What is said of
+    acknowledged data holds with acks=all: with acks=0 or 1 the leader's copy is all that counts, whatever is set here.
 
     Example: guardian durability --cluster live --topic 'orders-*' --fail-below degraded
     """

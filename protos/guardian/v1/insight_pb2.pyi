@@ -18,6 +18,29 @@ class DurabilityRating(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DEGRADED: _ClassVar[DurabilityRating]
     SOUND: _ClassVar[DurabilityRating]
 
+class ProducerAcks(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRODUCER_ACKS_UNSPECIFIED: _ClassVar[ProducerAcks]
+    ACKS_LEADER: _ClassVar[ProducerAcks]
+    ACKS_ALL: _ClassVar[ProducerAcks]
+
+class LostKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LOST_KIND_UNSPECIFIED: _ClassVar[LostKind]
+    LOST_NOTHING: _ClassVar[LostKind]
+    LOST_SECONDS: _ClassVar[LostKind]
+    LOST_SINCE_BEHIND: _ClassVar[LostKind]
+    LOST_UNFLUSHED: _ClassVar[LostKind]
+    LOST_EVERYTHING: _ClassVar[LostKind]
+
+class SilenceEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NEVER_ENDED: _ClassVar[SilenceEnd]
+    HEALED: _ClassVar[SilenceEnd]
+    ISR_SHRUNK: _ClassVar[SilenceEnd]
+    LEADER_ELECTED: _ClassVar[SilenceEnd]
+    BROKER_RETURNED: _ClassVar[SilenceEnd]
+
 class DiskVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     DISK_VERDICT_UNSPECIFIED: _ClassVar[DiskVerdict]
@@ -70,6 +93,20 @@ WEAK: DurabilityRating
 ONE_RACK: DurabilityRating
 DEGRADED: DurabilityRating
 SOUND: DurabilityRating
+PRODUCER_ACKS_UNSPECIFIED: ProducerAcks
+ACKS_LEADER: ProducerAcks
+ACKS_ALL: ProducerAcks
+LOST_KIND_UNSPECIFIED: LostKind
+LOST_NOTHING: LostKind
+LOST_SECONDS: LostKind
+LOST_SINCE_BEHIND: LostKind
+LOST_UNFLUSHED: LostKind
+LOST_EVERYTHING: LostKind
+NEVER_ENDED: SilenceEnd
+HEALED: SilenceEnd
+ISR_SHRUNK: SilenceEnd
+LEADER_ELECTED: SilenceEnd
+BROKER_RETURNED: SilenceEnd
 DISK_VERDICT_UNSPECIFIED: DiskVerdict
 DISK_SLOW: DiskVerdict
 DISK_SUSPECT: DiskVerdict
@@ -165,6 +202,115 @@ class LossEffect(_message.Message):
     unwritable: int
     exposed: int
     def __init__(self, scope: _Optional[str] = ..., name: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., leaders: _Optional[int] = ..., offline: _Optional[int] = ..., unwritable: _Optional[int] = ..., exposed: _Optional[int] = ...) -> None: ...
+
+class NetworkCut(_message.Message):
+    __slots__ = ("number", "brokers", "racks", "idcs", "seconds")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    IDCS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    idcs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    def __init__(self, number: _Optional[int] = ..., brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class BrokersDown(_message.Message):
+    __slots__ = ("brokers", "racks", "idcs", "seconds", "order", "every_s")
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    IDCS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    EVERY_S_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    idcs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    order: _containers.RepeatedScalarFieldContainer[int]
+    every_s: float
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., order: _Optional[_Iterable[int]] = ..., every_s: _Optional[float] = ...) -> None: ...
+
+class PredictFaultRequest(_message.Message):
+    __slots__ = ("cluster", "topics", "cut", "kill", "power", "lose", "acks", "client", "max_topics")
+    class ClientEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
+    KILL_FIELD_NUMBER: _ClassVar[int]
+    POWER_FIELD_NUMBER: _ClassVar[int]
+    LOSE_FIELD_NUMBER: _ClassVar[int]
+    ACKS_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOPICS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    cut: NetworkCut
+    kill: BrokersDown
+    power: BrokersDown
+    lose: BrokersDown
+    acks: ProducerAcks
+    client: _containers.ScalarMap[str, str]
+    max_topics: int
+    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., cut: _Optional[_Union[NetworkCut, _Mapping]] = ..., kill: _Optional[_Union[BrokersDown, _Mapping]] = ..., power: _Optional[_Union[BrokersDown, _Mapping]] = ..., lose: _Optional[_Union[BrokersDown, _Mapping]] = ..., acks: _Optional[_Union[ProducerAcks, str]] = ..., client: _Optional[_Mapping[str, str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
+
+class SecondsSpan(_message.Message):
+    __slots__ = ("least_s", "most_s")
+    LEAST_S_FIELD_NUMBER: _ClassVar[int]
+    MOST_S_FIELD_NUMBER: _ClassVar[int]
+    least_s: float
+    most_s: float
+    def __init__(self, least_s: _Optional[float] = ..., most_s: _Optional[float] = ...) -> None: ...
+
+class FaultPrediction(_message.Message):
+    __slots__ = ("topic", "acks_all", "partitions", "may_lose", "loses", "lost", "lost_s", "silent_s", "ended", "awaited")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    ACKS_ALL_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    MAY_LOSE_FIELD_NUMBER: _ClassVar[int]
+    LOSES_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    LOST_S_FIELD_NUMBER: _ClassVar[int]
+    SILENT_S_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    acks_all: bool
+    partitions: int
+    may_lose: int
+    loses: int
+    lost: LostKind
+    lost_s: SecondsSpan
+    silent_s: SecondsSpan
+    ended: SilenceEnd
+    awaited: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, topic: _Optional[str] = ..., acks_all: _Optional[bool] = ..., partitions: _Optional[int] = ..., may_lose: _Optional[int] = ..., loses: _Optional[int] = ..., lost: _Optional[_Union[LostKind, str]] = ..., lost_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., silent_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., ended: _Optional[_Union[SilenceEnd, str]] = ..., awaited: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class FaultReport(_message.Message):
+    __slots__ = ("cluster", "fault", "topics", "topics_in_all", "topics_that_may_lose", "keeps_elr", "advice")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_THAT_MAY_LOSE_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_ELR_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    fault: str
+    topics: _containers.RepeatedCompositeFieldContainer[FaultPrediction]
+    topics_in_all: int
+    topics_that_may_lose: int
+    keeps_elr: bool
+    advice: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cluster: _Optional[str] = ..., fault: _Optional[str] = ..., topics: _Optional[_Iterable[_Union[FaultPrediction, _Mapping]]] = ..., topics_in_all: _Optional[int] = ..., topics_that_may_lose: _Optional[int] = ..., keeps_elr: _Optional[bool] = ..., advice: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DurabilityReport(_message.Message):
     __slots__ = ("cluster", "topics", "losses", "remarks", "topics_by_rating", "topics_in_all")

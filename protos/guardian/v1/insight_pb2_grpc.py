@@ -39,6 +39,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
                 _registered_method=True)
+        self.PredictFault = channel.unary_unary(
+                '/guardian.v1.Insight/PredictFault',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.PredictFaultRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.FaultReport.FromString,
+                _registered_method=True)
         self.DescribeTopics = channel.unary_unary(
                 '/guardian.v1.Insight/DescribeTopics',
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.SerializeToString,
@@ -82,6 +87,14 @@ class InsightServicer:
     def GetDurability(self, request, context):
         """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PredictFault(self, request, context):
+        """Asks Kafka, then predicts what a fault would do to each topic it touches: what is lost, how long producers are
+        silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -151,6 +164,11 @@ def add_InsightServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.SerializeToString,
             ),
+            'PredictFault': grpc.unary_unary_rpc_method_handler(
+                    servicer.PredictFault,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.PredictFaultRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.FaultReport.SerializeToString,
+            ),
             'DescribeTopics': grpc.unary_unary_rpc_method_handler(
                     servicer.DescribeTopics,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.FromString,
@@ -214,6 +232,33 @@ class Insight:
             '/guardian.v1.Insight/GetDurability',
             protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PredictFault(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/PredictFault',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.PredictFaultRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.FaultReport.FromString,
             options,
             channel_credentials,
             insecure,

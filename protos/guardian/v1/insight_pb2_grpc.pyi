@@ -37,6 +37,10 @@ class InsightStub:
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
+    PredictFault: _grpc.UnaryUnaryMultiCallable[_insight_pb2.PredictFaultRequest, _insight_pb2.FaultReport]
+    """Asks Kafka, then predicts what a fault would do to each topic it touches: what is lost, how long producers are
+    silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
     DescribeTopics: _grpc.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]
     """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
     NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
@@ -71,6 +75,10 @@ class InsightAsyncStub(InsightStub):
     GetDurability: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDurabilityRequest, _insight_pb2.DurabilityReport]  # type: ignore[assignment]
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
+    PredictFault: _aio.UnaryUnaryMultiCallable[_insight_pb2.PredictFaultRequest, _insight_pb2.FaultReport]  # type: ignore[assignment]
+    """Asks Kafka, then predicts what a fault would do to each topic it touches: what is lost, how long producers are
+    silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
     DescribeTopics: _aio.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]  # type: ignore[assignment]
     """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
@@ -109,6 +117,16 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_insight_pb2.DurabilityReport, _abc.Awaitable[_insight_pb2.DurabilityReport]]:
         """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+
+    @_abc_1.abstractmethod
+    def PredictFault(
+        self,
+        request: _insight_pb2.PredictFaultRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.FaultReport, _abc.Awaitable[_insight_pb2.FaultReport]]:
+        """Asks Kafka, then predicts what a fault would do to each topic it touches: what is lost, how long producers are
+        silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
         """
 
     @_abc_1.abstractmethod
