@@ -1,7 +1,7 @@
 """Frozen dataclasses as JSON documents: what a job is asked, and what it answers.
 
     {"kind": "remove-brokers", "brokers": [3, 4]}          a task, by the kind that its ticket bears
-    {"kind": "lose", "racks": ["r1"]}                      a question, by the name of its class
+    {"kind": "carry", "racks": ["r1"]}                     a question, by the name of its class
 
 Fields are named as in the class; those that have a default may be left out.
 """

@@ -1,7 +1,7 @@
 """What would happen to the data and the load of one cluster or of all, if.
 
     python -m spark_analytics.jobs.whatif --lake URL --cluster live --cluster bulk --window 24h \\
-        --question '{"kind": "lose", "racks": ["r1"]}' --out answers.json
+        --question '{"kind": "carry", "racks": ["r1"]}' --out answers.json
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from guardian.errors import GuardianError
 from guardian.model.directory import Directory
-from guardian.model.durability import TopicSettings
 from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from spark_analytics.whatif.answering import Answer
     from spark_analytics.whatif.questions import Question
 
-TopicsByCluster = Mapping[str, Mapping[str, TopicSettings]]
-
 
 def answers(
     spark: SparkSession,
@@ -35,30 +32,22 @@ def answers(
     window: Window,
     settings: PlannerSettings | None = None,
     directory: Directory | None = None,
-    topics: TopicsByCluster | None = None,
 ) -> dict[str, Answer | GuardianError]:
-    """For each cluster the answer to its question, or why there is none: one may lack the rack that is asked about.
-
-    `topics` are the settings of topics by cluster; those left out have Kafka's defaults.
-    """
+    """For each cluster the answer to its question, or why there is none: one may lack the rack that is asked about."""
     require_analyze_extra()
     from spark_analytics.jobs.clusters import of_each  # noqa: PLC0415 - needs the extra
 
     chosen = settings or PlannerSettings()
-    asked = {
-        cluster: _asked(question, (topics or {}).get(cluster, {}), chosen) for cluster, question in questions.items()
-    }
+    asked = {cluster: _asked(question, chosen) for cluster, question in questions.items()}
     return of_each(spark, lake_url, asked, window, directory)
 
 
-def _asked(
-    question: Question, topics: Mapping[str, TopicSettings], settings: PlannerSettings
-) -> Callable[[ClusterModel], Answer]:
+def _asked(question: Question, settings: PlannerSettings) -> Callable[[ClusterModel], Answer]:
     def asked(model: ClusterModel) -> Answer:
         """Runs in a Spark worker."""
         from spark_analytics.whatif.answering import answer  # noqa: PLC0415 - workers load what they need
 
-        return answer(model, question, topics, settings)
+        return answer(model, question, settings)
 
     return asked
 
@@ -66,7 +55,7 @@ def _asked(
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when the answers are written, 2 with one sentence on stderr when there are none."""
     parser = command.parser("whatif", "Tell what would happen.")
-    parser.add_argument("--question", required=True, help="as a JSON object with a kind, such as lose, grow or shrink")
+    parser.add_argument("--question", required=True, help="as a JSON object with a kind, such as carry, grow or shrink")
     parser.add_argument("--settings", default="{}", help="the planner's settings, as a JSON object")
 
     def run(job: command.Job) -> object:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from guardian.errors import InvalidInput
-from guardian.model.durability import TopicSettings
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.edits import scaled
 from spark_analytics.model.load import load_now
@@ -18,10 +16,9 @@ from spark_analytics.model.resources import WITH_CAPACITY, Resource
 from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled
 from spark_analytics.whatif.capacity import Use, full_disks, head_room, limits_of, over_limits, together
-from spark_analytics.whatif.cuts import CutDamage, cut_damage, moves_leaders, worst_broker
-from spark_analytics.whatif.damage import Damage, after_loss, damage, heaviest_loss
-from spark_analytics.whatif.questions import Cut, Grow, Lose, Question, Shrink, Upgrade
+from spark_analytics.whatif.questions import Carry, Grow, Question, Shrink, Upgrade
 from spark_analytics.whatif.shrinking import Shrinking, shrinking
+from spark_analytics.whatif.taking_over import after_loss, moved_leaders
 
 _NAMED = 5
 _BYTES = 0  # of a log dir's load
@@ -32,77 +29,43 @@ _AS_DURABLE = "durability is as it is now: no replica moves"
 class Answer:
     """`over` are brokers, `full` disks, that would be over a limit and were not before, or were less; worst first.
 
-    `is_safe`: nothing is lost, stops or is overloaded by it.
+    `is_safe`: nobody is overloaded by it. `leaders`: partitions that get another leader.
     """
 
     cluster: str
     question: str
     is_safe: bool
     sentences: tuple[str, ...]
-    damage: Damage | None = None
-    cut: CutDamage | None = None
+    leaders: int = 0
     over: tuple[Use, ...] = ()
     full: tuple[Use, ...] = ()
     shrinking: Shrinking | None = None
 
 
-def answer(
-    model: ClusterModel,
-    question: Question,
-    topics: Mapping[str, TopicSettings] | None = None,
-    settings: PlannerSettings | None = None,
-) -> Answer:
-    """`topics`: their min.insync.replicas and unclean.leader.election.enable; those left out have Kafka's defaults.
-
-    Raises InvalidInput when the question names what the cluster does not have.
-    """
+def answer(model: ClusterModel, question: Question, settings: PlannerSettings | None = None) -> Answer:
+    """Return the answer. Raises InvalidInput when the question names what the cluster does not have."""
     settings = settings or PlannerSettings()
     match question:
-        case Lose():
-            return _lose(model, question, topics or {}, settings)
+        case Carry():
+            return _carry(model, question, settings)
         case Grow():
             return _grow(model, question, settings)
         case Upgrade():
             return _upgrade(model, question, settings)
-        case Cut():
-            return _cut(model, question, topics or {}, settings)
         case Shrink():
             return _shrink(model, question, settings)
 
 
-def _lose(
-    model: ClusterModel, question: Lose, topics: Mapping[str, TopicSettings], settings: PlannerSettings
-) -> Answer:
+def _carry(model: ClusterModel, question: Carry, settings: PlannerSettings) -> Answer:
     inside = (
         _brokers(model, question.brokers) | _named(model, "rack", question.racks) | _named(model, "idc", question.idcs)
     )
-    hurt = damage(model, topics, inside)
+    leaders = moved_leaders(model, inside)
     before = load_now(model).broker
     over = _worse(over_limits(model, before, after_loss(model, inside), limits_of(settings)))
-    sentences = [*_data(model, hurt), *_load(over)]
-    if hurt.leaders or inside.any():
-        sentences.append(_rebuilt(model, inside, settings))
-    is_safe = not (hurt.offline or hurt.unwritable or hurt.exposed or over)
-    return Answer(model.cluster, str(question), is_safe, tuple(sentences), damage=hurt, over=over)
-
-
-def _data(model: ClusterModel, hurt: Damage) -> Iterator[str]:
-    yield f"{hurt.leaders} of {model.partitions} partitions get another leader"
-    told = (
-        (hurt.offline, "nobody in sync is left: offline"),
-        (hurt.unwritable, "acks=all is refused: fewer in sync than min.insync.replicas"),
-        (hurt.one_copy, "one copy is left: the next loss takes them offline"),
-        (
-            hurt.exposed,
-            f"acknowledged writes may have been inside alone ({human_bytes(hurt.exposed_bytes)}): "
-            "lost if the disks are lost too and the ISR had shrunk",
-        ),
-    )
-    for count, what in told:
-        if count:
-            yield f"{_partitions(count)}: {what}"
-    if hurt.topics:
-        yield f"worst hurt: {', '.join(each.topic for each in hurt.topics[:_NAMED])}"
+    told = f"{leaders} of {model.partitions} partitions get another leader"
+    sentences = (told, *_load(over), _rebuilt(model, inside, settings))
+    return Answer(model.cluster, str(question), not over, sentences, leaders, over)
 
 
 def _load(over: Sequence[Use]) -> Iterator[str]:
@@ -184,52 +147,6 @@ def _peak(use: Floats, alive: Bools) -> list[float]:
     return [float(each) for each in use[alive].max(axis=0, initial=0.0)]
 
 
-def _cut(model: ClusterModel, question: Cut, topics: Mapping[str, TopicSettings], settings: PlannerSettings) -> Answer:
-    if question.brokers:
-        hurt = cut_damage(model, topics, question.number, _brokers(model, question.brokers))
-    else:
-        hurt = worst_broker(model, topics, question.number)
-    sentences = [*_cut_words(hurt)]
-    over: tuple[Use, ...] = ()
-    if moves_leaders(question.number):
-        over, told = _taken_over(model, question, settings)
-        sentences += told
-    else:
-        sentences.append("nobody comes to lead more, so no broker carries more than now")
-    is_safe = not (hurt.unwritable or hurt.offline or hurt.acks_one or hurt.acks_all or over)
-    return Answer(model.cluster, str(question), is_safe, tuple(sentences), cut=hurt, over=over)
-
-
-def _taken_over(model: ClusterModel, question: Cut, settings: PlannerSettings) -> tuple[tuple[Use, ...], list[str]]:
-    """Who is over a limit when others lead; of single brokers the one by whose cut they are most."""
-    now, limits = load_now(model).broker, limits_of(settings)
-    inside = _brokers(model, question.brokers)
-    if not question.brokers and (heaviest := heaviest_loss(model, now, limits)) is not None:
-        inside[heaviest] = True
-    over = _worse(over_limits(model, now, after_loss(model, inside), limits)) if inside.any() else ()
-    where = f"around broker {model.broker_ids[inside][0]}: " if over and not question.brokers else ""
-    return over, [f"{where}{each}" for each in _load(over)]
-
-
-def _cut_words(hurt: CutDamage) -> Iterator[str]:
-    which = ", ".join(map(str, hurt.brokers[:_NAMED])) + (", ..." if len(hurt.brokers) > _NAMED else "")
-    told = (
-        (hurt.redundancy, "fewer copies in sync"),
-        (hurt.unwritable, "acks=all is refused: fewer in sync than min.insync.replicas"),
-        (hurt.offline, "offline: nobody in sync can lead"),
-        (hurt.leaders, "led by another broker"),
-        (hurt.stale, "served stale by the old leader until it learns"),
-        (hurt.acks_one, "writes with acks=0 or 1 on the old leader are lost"),
-        (hurt.acks_all, "acknowledged writes with acks=all are on brokers that are cut off alone"),
-    )
-    some = [f"{_partitions(count)}: {what}" for count, what in told if count]
-    if not some:
-        yield "nothing is lost and nothing stops: another controller takes over, or the followers catch up again"
-        return
-    yield f"the cut is around broker {which}"
-    yield from some
-
-
 def _shrink(model: ClusterModel, question: Shrink, settings: PlannerSettings) -> Answer:
     may_go = model.alive.copy()
     if question.label:
@@ -252,10 +169,6 @@ def _shrink(model: ClusterModel, question: Shrink, settings: PlannerSettings) ->
 def _worse(uses: Sequence[Use]) -> tuple[Use, ...]:
     """What was as much over its limit before is not the question's doing."""
     return tuple(use for use in uses if use.after > use.before * (1 + 1e-9))
-
-
-def _partitions(count: int) -> str:
-    return "1 partition" if count == 1 else f"{count} partitions"
 
 
 def _brokers(model: ClusterModel, ids: Sequence[int]) -> Bools:

@@ -1,9 +1,8 @@
 """What may be asked: one frozen dataclass for each question. Standard library only: a command line makes them.
 
-Lose        brokers, racks or data centres go at once, with their disks
+Carry       brokers, racks or data centres are gone: who carries their load
 Grow        all traffic, or that of some topics, becomes so many times as much
 Upgrade     brokers get so many times the capacity
-Cut         one of the eight cuts of the network (see cuts.py), around some brokers
 Shrink      how many brokers could go
 """
 
@@ -13,11 +12,9 @@ from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
 
-CUTS = range(1, 9)
-
 
 @dataclass(frozen=True, slots=True)
-class Lose:
+class Carry:
     brokers: tuple[int, ...] = ()
     racks: tuple[str, ...] = ()
     idcs: tuple[str, ...] = ()
@@ -67,22 +64,6 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """`brokers` empty: each broker by itself, and the worst is told."""
-
-    number: int
-    brokers: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.number not in CUTS:
-            raise InvalidInput(f"cut is {self.number}: use 1 to 8, see guardian what-if cut --help")
-
-    def __str__(self) -> str:
-        which = f"broker {', '.join(map(str, self.brokers))}" if self.brokers else "any broker"
-        return f"cut {self.number} around {which}"
-
-
-@dataclass(frozen=True, slots=True)
 class Shrink:
     """`label`: only brokers of this label may go; empty: any."""
 
@@ -92,4 +73,4 @@ class Shrink:
         return f"how many brokers{f' of label {self.label}' if self.label else ''} could go"
 
 
-Question = Lose | Grow | Upgrade | Cut | Shrink
+Question = Carry | Grow | Upgrade | Shrink

@@ -1,4 +1,4 @@
-"""The arrays say of losses and cuts what guardian/health/rules/durability.py says, partition by partition."""
+"""The arrays say of brokers that are gone what their partitions say one by one; as many can go as are told."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.health.rules import durability
 from guardian.model.cluster_state import PartitionState
-from guardian.model.durability import BrokerPlace, Scope, TopicFacts, TopicSettings
+from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Remove
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
+from spark_analytics.model.resources import Resource
 from spark_analytics.planners.planning import make
-from spark_analytics.whatif.cuts import cut_damage, worst_broker
-from spark_analytics.whatif.damage import damage, losses
 from spark_analytics.whatif.shrinking import shrinking
+from spark_analytics.whatif.taking_over import after_loss, moved_leaders
 
 pytestmark = pytest.mark.slow
 
@@ -60,35 +59,18 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 @settings(max_examples=100)
-@given(worlds())
-def test_each_loss_is_told_as_the_audit_tells_it(world: World) -> None:
-    model, topics, places = world
-    chosen = {name: facts.settings for name, facts in topics.items()}
-    expected = list(durability.losses(topics, places))
-    for scope in Scope:
-        ours = {loss.name: loss for loss in losses(model, chosen, scope)}
-        assert ours == {loss.name: loss for loss in expected if loss.scope is scope}
-    for loss in expected:
-        inside = np.isin(model.broker_ids, loss.brokers)
-        found = damage(model, chosen, inside)
-        assert (found.leaders, found.offline, found.unwritable, found.exposed) == (
-            loss.leaders,
-            loss.offline,
-            loss.unwritable,
-            loss.exposed,
-        )
-
-
-@settings(max_examples=60)
-@given(worlds(), st.integers(1, 8))
-def test_the_worst_broker_of_a_cut_is_the_worst_of_all_one_by_one(world: World, number: int) -> None:
+@given(worlds(), st.sets(st.integers(0, 5)))
+def test_leaders_that_move_and_what_is_written_then_are_those_of_each_partition(world: World, gone: set[int]) -> None:
     model, topics, _ = world
-    chosen = {name: facts.settings for name, facts in topics.items()}
-    each = [
-        cut_damage(model, chosen, number, np.arange(model.brokers) == broker)
-        for broker in np.flatnonzero(model.alive).tolist()
-    ]
-    assert worst_broker(model, chosen, number) == max(each, key=lambda cut: cut.gravity)
+    inside = np.isin(model.broker_ids, list(gone))
+    moved, written = 0, 0.0
+    for facts in topics.values():
+        for partition in facts.partitions.values():
+            left = set(partition.isr) - gone
+            moved += partition.leader in gone and bool(left)
+            written += 1e6 * len(left)
+    assert moved_leaders(model, inside) == moved
+    assert after_loss(model, inside)[:, Resource.NW_IN].sum() == pytest.approx(written)
 
 
 @st.composite

@@ -1,4 +1,7 @@
-"""`guardian what-if`: what a loss, a growth or a bigger machine would do, for one cluster or all."""
+"""`guardian what-if`: what a fault, a growth or a bigger machine would do.
+
+Faults are in `faults.py`; the rest is reckoned with Spark from samples, for one cluster or all.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,13 @@ from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, Ou
 from guardian.cli.printing import echo
 from guardian.cli.render import print_json, print_table
 from guardian.cli.shared import with_options_of
-from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput
 from guardian.federation.commands.directory import read_directory
-from guardian.model.durability import TopicSettings
 from guardian.model.units import parse_duration_ms
+from guardian.planning.commands import faults
 from guardian.planning.commands.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.planning.commands.spark import analysing
-from spark_analytics.whatif.questions import Cut, Grow, Lose, Question, Shrink, Upgrade
+from spark_analytics.whatif.questions import Carry, Grow, Question, Shrink, Upgrade
 
 if TYPE_CHECKING:
     from spark_analytics.whatif.answering import Answer
@@ -41,16 +43,16 @@ _BrokersOption = Annotated[
 _TopicsOption = Annotated[list[str] | None, typer.Option("--topic", help="May be repeated.", show_default="all")]
 
 
-def lose(
+def carry(
     brokers: _BrokersOption = None,
     racks: Annotated[list[str] | None, typer.Option("--rack", help="May be repeated.", show_default="none")] = None,
     idcs: Annotated[list[str] | None, typer.Option("--idc", help="May be repeated.", show_default="none")] = None,
 ) -> Question:
-    """Brokers, a rack or an IDC lost: which partitions stop, what may be lost, and who is overloaded.
+    """Brokers, a rack or an IDC are gone: who carries their load, who is overloaded, is there room to rebuild.
 
-    Example: guardian what-if lose --cluster live --rack r1
+    Example: guardian what-if carry --cluster live --rack r1
     """
-    return Lose(tuple(brokers or ()), tuple(racks or ()), tuple(idcs or ()))
+    return Carry(tuple(brokers or ()), tuple(racks or ()), tuple(idcs or ()))
 
 
 def grow(
@@ -78,24 +80,6 @@ def upgrade(
     Example: guardian what-if upgrade --cluster live --broker 7 --disk 2
     """
     return Upgrade(tuple(brokers or ()), cpu, network, disk)
-
-
-def cut(
-    number: Annotated[
-        int,
-        typer.Argument(
-            help="1 follower from leader, 2 leader from followers, 3 follower from "
-            "controllers, 4 leader from controllers, 5 follower alone, 6 leader "
-            "alone, 7 controller from brokers, 8 controller from its quorum."
-        ),
-    ],
-    brokers: _BrokersOption = None,
-) -> Question:
-    """One of the eight ways in which a network can be cut, around some brokers or the worst one.
-
-    Example: guardian what-if cut 6 --cluster live
-    """
-    return Cut(number, tuple(brokers or ()))
 
 
 def shrink(
@@ -146,28 +130,17 @@ def _answer(asked: _Asked, question: Question) -> None:
         names = asked.clusters or tuple(sorted(cluster.name for cluster in directory.clusters))
         if not names:
             raise InvalidInput("no cluster is registered: register one with `guardian cluster add`")
-        topics = {name: _topic_settings(client, name) for name in names}
         lake = asked.lake or client.member().lake_url
     with analysing("guardian what-if", lake, asked.window, asked.master) as (spark, window):
         from spark_analytics.jobs.whatif import answers
 
-        found = answers(spark, lake, dict.fromkeys(names, question), window, settings, directory, topics)
+        found = answers(spark, lake, dict.fromkeys(names, question), window, settings, directory)
     refused = [answer for answer in found.values() if isinstance(answer, GuardianError)]
     if len(refused) == len(found):
         raise type(refused[0])("; ".join(dict.fromkeys(map(str, refused))))
     _show_all(found, asked.output)
     if asked.fail and not all(not isinstance(answer, GuardianError) and answer.is_safe for answer in found.values()):
         raise typer.Exit(1)
-
-
-def _topic_settings(client: GuardianClient, cluster: str) -> dict[str, TopicSettings]:
-    """As Kafka says now; a cluster that does not answer is taken with Kafka's defaults, and said so."""
-    try:
-        report = client.durability(cluster)
-    except GuardianError as error:
-        echo(f"Topics of cluster {cluster} are taken with Kafka's defaults: {error}", err=True)
-        return {}
-    return {topic.topic: TopicSettings(topic.min_isr, topic.unclean_elections) for topic in report.topics}
 
 
 def _show_all(found: Mapping[str, Answer | GuardianError], output: Output) -> None:
@@ -191,17 +164,6 @@ def _show(answer: Answer) -> None:
     for sentence in answer.sentences:
         echo(f"  {sentence}")
     _show_uses([*answer.over, *answer.full])
-    if answer.damage and answer.damage.topics:
-        echo()
-        print_table(
-            ("TOPIC", "OFFLINE", "UNWRITABLE", "EXPOSED"),
-            [
-                (topic.topic, str(topic.offline), str(topic.unwritable), str(topic.exposed))
-                for topic in answer.damage.topics[:_MOST_ROWS]
-            ],
-            right=("OFFLINE", "UNWRITABLE", "EXPOSED"),
-        )
-        _show_rest(len(answer.damage.topics))
     echo()
 
 
@@ -233,11 +195,12 @@ def _show_rest(rows: int) -> None:
 
 
 _QUESTIONS: dict[str, Callable[..., Question]] = {
-    "lose": lose,
+    "carry": carry,
     "grow": grow,
     "upgrade": upgrade,
-    "cut": cut,
     "shrink": shrink,
 }
+for name, fault in faults.COMMANDS.items():
+    app.command(name)(fault)
 for name, command in _QUESTIONS.items():
     app.command(name)(with_options_of(_Asked.of, _answer, command))

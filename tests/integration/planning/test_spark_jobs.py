@@ -35,7 +35,7 @@ from spark_analytics.lake.reader import model_rows
 from spark_analytics.lake.window import REPLICA, model_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.resources import Resource
-from spark_analytics.whatif.questions import Lose
+from spark_analytics.whatif.questions import Carry
 from tests.integration.synthetic_lake import (
     MB,
     STEP,
@@ -267,11 +267,11 @@ def test_measure_tells_the_load_as_it_is(spark: SparkSession, tmp_path: Path) ->
 def test_what_if_is_answered_for_each_cluster_or_says_why_not(spark: SparkSession, tmp_path: Path) -> None:
     skewed("live").sample_all().write(tmp_path)
     two_partitions().sample_all().write(tmp_path / "other")
-    found = answers(spark, str(tmp_path), {"live": Lose(brokers=(1,))}, WINDOW)["live"]
+    found = answers(spark, str(tmp_path), {"live": Carry(brokers=(1,))}, WINDOW)["live"]
     assert not isinstance(found, GuardianError)
     assert found.cluster == "live"
     assert found.sentences
-    refused = answers(spark, str(tmp_path), {"live": Lose(racks=("nowhere",))}, WINDOW)["live"]
+    refused = answers(spark, str(tmp_path), {"live": Carry(racks=("nowhere",))}, WINDOW)["live"]
     assert isinstance(refused, InvalidInput)
     assert "nowhere" in str(refused)
 

@@ -35,7 +35,6 @@ WHOLE = {
     "security/commands/whoami.py:whoami": "a grant is its role, clusters and tenants",
     "tiering/commands/tiering_gone.py:print_gone": "a deleted topic is known by what is left of it",
     "security/commands/token.py:list_tokens": "the rest of a token is its hash",
-    "planning/commands/whatif.py:_show": "damage to a topic is three numbers",
     "planning/commands/whatif.py:_show_uses": "a use is its share before and after",
     "planning/commands/plan/offline.py:show_score": "all spreads are shown",
     "cli/plan_tables.py:_show_goals": "a goal's figures are shown",

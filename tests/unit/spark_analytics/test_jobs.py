@@ -142,7 +142,7 @@ def test_clusters_are_those_named_or_all_of_the_directory(
     monkeypatch.setattr(whatif, "answers", answers)
     directory = tmp_path / "directory.json"
     directory.write_text('{"clusters": [{"name": "b", "bootstrap": "h:1"}, {"name": "a", "bootstrap": "h:2"}]}')
-    question = ["--question", '{"kind": "lose", "brokers": [1]}', "--lake", "/lake", "--out", str(tmp_path / "out")]
+    question = ["--question", '{"kind": "carry", "brokers": [1]}', "--lake", "/lake", "--out", str(tmp_path / "out")]
     assert whatif.main([*question, "--directory", str(directory)]) == 0
     assert whatif.main([*question, "--directory", str(directory), "--cluster", "b"]) == 0
     assert asked == [["a", "b"], ["b"]]

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from typer.testing import CliRunner, Result
 
-from guardian.errors import GuardianError, InvalidInput, Unavailable
+from guardian.errors import GuardianError, InvalidInput
 from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.forecast import Forecast, Outlook
@@ -46,9 +46,6 @@ class World:
 
     def list_clusters(self) -> tuple[Cluster, ...]:
         return CLUSTERS
-
-    def durability(self, _cluster: str) -> None:
-        raise Unavailable("nobody answers")
 
     def answered(self, *asked: Any) -> dict[str, Answer | GuardianError]:
         self.settings = asked[4]
@@ -87,7 +84,7 @@ def test_the_members_limits_count_and_a_files_win(world: World, tmp_path: Path) 
     world.answers = {"live": answer("live")}
     file = tmp_path / "planner.toml"
     file.write_text("[planner]\ncpu_limit = 0.4\n")
-    for command in (["what-if", "lose", "--rack", "r9"], ["forecast"]):
+    for command in (["what-if", "carry", "--rack", "r9"], ["forecast"]):
         run(*command, "--cluster", "live")
         assert world.settings == PlannerSettings(disk_limit=0.6, cpu_limit=0.5)
         run(*command, "--cluster", "live", f"--settings={file}")
@@ -101,15 +98,15 @@ def test_the_members_limits_count_and_a_files_win(world: World, tmp_path: Path) 
 def test_a_cluster_of_which_it_can_not_be_asked_hides_no_other(world: World) -> None:
     world.answers = {"live": answer("live"), "bulk": REFUSED}
 
-    result = run("what-if", "lose", "--rack", "r9")
+    result = run("what-if", "carry", "--rack", "r9")
 
     assert result.exit_code == 0
     assert "cluster live, rack r9 lost: SAFE" in result.stdout
     assert f"cluster bulk: {REFUSED}" in result.stdout
-    assert run("what-if", "lose", "--rack", "r9", "--fail").exit_code == 1
-    assert json.loads(run("what-if", "lose", "--rack", "r9", "-o", "json").stdout)["bulk"] == {"error": str(REFUSED)}
+    assert run("what-if", "carry", "--rack", "r9", "--fail").exit_code == 1
+    assert json.loads(run("what-if", "carry", "--rack", "r9", "-o", "json").stdout)["bulk"] == {"error": str(REFUSED)}
     with pytest.raises(InvalidInput, match="rack is 'r9'"):
-        run("what-if", "lose", "--rack", "r9", "--cluster", "bulk")
+        run("what-if", "carry", "--rack", "r9", "--cluster", "bulk")
 
 
 def test_a_forecast_says_on_how_little_it_rests(world: World) -> None:
