@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ class Producer:
     pace: Pace
     believed: int
     epoch: int
-    pending: list[tuple[int, float]] = field(default_factory=list)  # record, when it was made
+    pending: deque[tuple[int, float]] = field(default_factory=deque)  # record, when it was made
     inflight: list[tuple[int, float, int, float]] = field(default_factory=list)  # and its end in the log, when sent
     acked: set[int] = field(default_factory=set)
     acked_at_s: list[float] = field(default_factory=list)
@@ -30,8 +31,8 @@ class Producer:
     def step(self, now_s: float, record: int, replicas: Mapping[int, Replica]) -> None:
         """Make a record, and do what can be done now."""
         self.pending.append((record, now_s))
-        if now_s - self.pending[0][1] > self.times.delivery_timeout_s:
-            self.pending = [each for each in self.pending if now_s - each[1] <= self.times.delivery_timeout_s]
+        while now_s - self.pending[0][1] > self.times.delivery_timeout_s:
+            self.pending.popleft()
         if now_s - self.refreshed_s >= self.times.metadata_max_age_s:
             self._refresh(now_s, replicas, same=False)
         leader = replicas.get(self.believed)
@@ -65,8 +66,7 @@ class Producer:
             self._ask(now_s, replicas)
 
     def _send(self, now_s: float, leader: Replica) -> None:
-        needed = leader.known
-        if self.acks_all and len(needed.isr) < leader.min_isr:
+        if self.acks_all and len(leader.known.isr) < leader.min_isr:
             return
         records = [record for record, _ in self.pending]
         leader.append(records)
@@ -74,7 +74,7 @@ class Producer:
             self.inflight += [(record, made_s, len(leader.log), now_s) for record, made_s in self.pending]
         else:
             self._acknowledge(now_s, records)
-        self.pending = []
+        self.pending.clear()
 
     def _settle(self, now_s: float, leader: Replica, replicas: Mapping[int, Replica]) -> None:
         """Count what everybody in sync has; give up waiting for what took too long."""
@@ -82,8 +82,9 @@ class Producer:
             self._retry()
             return
         safe = leader.high_watermark()
-        self._acknowledge(now_s, [record for record, _, end, _ in self.inflight if end <= safe])
-        self.inflight = [each for each in self.inflight if each[2] > safe]
+        if self.inflight and self.inflight[0][2] <= safe:
+            self._acknowledge(now_s, [record for record, _, end, _ in self.inflight if end <= safe])
+            self.inflight = [each for each in self.inflight if each[2] > safe]
         if self.inflight and now_s - self.inflight[0][3] >= self.times.request_timeout_s:
             self._retry()
             self._refresh(now_s, replicas, same=self.pace.asks_same)
@@ -95,7 +96,7 @@ class Producer:
 
     def _retry(self) -> None:
         if self.inflight:
-            self.pending = [(record, made_s) for record, made_s, _, _ in self.inflight] + self.pending
+            self.pending.extendleft((record, made_s) for record, made_s, _, _ in reversed(self.inflight))
             self.inflight = []
 
     def _ask(self, now_s: float, replicas: Mapping[int, Replica]) -> None:

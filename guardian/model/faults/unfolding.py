@@ -77,6 +77,7 @@ class World:
     down: set[int] = field(default_factory=set)  # controllers that are killed or paused
     active: int = NO_LEADER
     electing_since_s: float | None = None
+    leads_quorum: bool | None = None  # whether the active one has a majority; None: something has changed since
     turns: list[Turn] = field(default_factory=list)
     awaited: dict[int, None] = field(default_factory=dict)
     was_away: set[int] = field(default_factory=set)
@@ -126,6 +127,7 @@ class World:
                 self.awaited.setdefault(broker)
 
     def _happen(self, act: Act) -> None:
+        self.leads_quorum = None
         match act:
             case Cut():
                 self.cut |= set(act.pairs())
@@ -175,7 +177,9 @@ class World:
         return of in alive and 2 * near > len(self.controllers)
 
     def _choose_controller(self) -> None:
-        if self._majority(self.active):
+        if self.leads_quorum is None:
+            self.leads_quorum = self._majority(self.active)
+        if self.leads_quorum:
             self.electing_since_s = None
             return
         if self.electing_since_s is None:
@@ -185,7 +189,7 @@ class World:
         found = next((each for each in self.controllers if self._majority(each)), None)
         if found is None:
             return
-        self.active, self.electing_since_s = found, None
+        self.active, self.electing_since_s, self.leads_quorum = found, None, True
         for replica in self.replicas.values():
             replica.beat_s = max(replica.beat_s, self.now_s)
 
