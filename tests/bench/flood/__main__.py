@@ -37,6 +37,7 @@ from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
 
 _CLIENTS = 4  # processes: each may have so many descriptors and no more
+_NICE = 7  # of each: where sessions are weighed, all four count about as much as one member, on whose host they are not
 _OWN_ADDRESS = "127.0.0.99"  # of the looks: probes come from elsewhere than floods
 _PLANS = "/kafkacruisecontrol/proposals?ignore_proposal_cache=true&json=true"
 _MISUNDERSTOOD = ("answered 400", "answered 404")  # the flood asks for nothing then
@@ -238,7 +239,14 @@ def _flood(
         [sys.executable, "-m", module, attack.kind, str(port), str(addresses), str(count), str(seconds), attack.more]
         for count in share
     ]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for command in commands]
+    started = [
+        subprocess.Popen(
+            [*stand.WITH_US, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        for command in commands
+    ]
+    for process in started:
+        processes.give_way(process.pid, _NICE)
     if enough is not None:
         enough.wait(seconds)
         for process in started:

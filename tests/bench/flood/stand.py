@@ -41,7 +41,7 @@ _HEALING = """
 mode = "propose"
 broker_grace_s = 5.0
 """
-_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 _LEADER_S = 60.0
 _CAUGHT_UP_S = 120.0
 
@@ -119,8 +119,9 @@ def start(planned: tuple[Member, ...], home: Path) -> list[Member]:
     running = []
     for member in planned:
         member.config.write_text(members.render_config(member, planned, lake, more=_HEALING))
-        command = [*_WITH_US, sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
+        command = [*WITH_US, sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
         running.append(replace(member, process=processes.spawn(command, home / f"{member.name}.log", cwd=home)))
+        processes.give_way(running[-1].pid or 0, 0)  # a member of a flooded host gives way to nobody
     members.wait_ready(running)
     return running
 
