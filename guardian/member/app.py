@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -88,6 +89,7 @@ from raft.replica import RaftReplica
 _log = structlog.get_logger(__name__)
 
 _DAY_MS = 86_400_000
+_SWITCH_S = 0.001  # a write passes the interpreter on about ten times, each time to whoever has waited so long
 
 
 def serve(config: ServerConfig, deadline: StopDeadline | None = None) -> None:
@@ -96,6 +98,7 @@ def serve(config: ServerConfig, deadline: StopDeadline | None = None) -> None:
     Raises as `start`; Conflict when another process of its name is a member of the group already, and Damaged when
     damage was found while it stopped.
     """
+    sys.setswitchinterval(_SWITCH_S)
     ends: SimpleQueue[str] = SimpleQueue()  # why; a signal's handler would wait for ever for the lock of an Event
 
     def end(fault: str) -> None:

@@ -33,6 +33,8 @@ _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Counted: TypeAlias = Callable[[Any], CallUnderWay]
 _Deserialize: TypeAlias = Callable[[bytes], Any]
 _RETRY_CALL_MS = 100
+_LATE_S = 10.0  # before a stream that is one too many is refused
+_LATE_PER_SHARE = 3  # streams that wait for their refusal, to those that an address may have
 _PROBE = "/grpc.health.v1.Health/Check"
 _ANSWERED = (GuardianError, StoreError)
 
@@ -154,6 +156,23 @@ class Calls:
         self._lock = threading.Lock()
         self._under_way = 0
         self._of: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+
+    @contextmanager
+    def late(self, peer: str) -> Iterator[bool]:
+        """Tell whether a call that is refused may wait for its refusal meanwhile: not without end, since that costs
+        memory."""
+        holder = holder_of(address_of_peer(peer))
+        with self._lock:
+            room = min(_LATE_PER_SHARE * self._per_address - self._late[holder], self._most - self._late.total())
+            self._late[holder] += room > 0
+        try:
+            yield room > 0
+        finally:
+            with self._lock:
+                self._late[holder] -= room > 0
+                if not self._late[holder]:
+                    del self._late[holder]
 
     @contextmanager
     def one(self, peer: str) -> Iterator[None]:
@@ -217,10 +236,19 @@ def _guarded_coroutine(
                 call.code = grpc.StatusCode.DEADLINE_EXCEEDED
                 await context.abort(call.code, f"the call took longer than {timeout_s} s: retry")
             except _ANSWERED as error:
+                if timeout_s is None:  # a stream, which the method writes by itself
+                    await _wait_for_refusal(error, calls, context)
                 call.code = status_of(error)
                 await context.abort(call.code, sentence_of(error), trailers_of(error))
 
     return guarded
+
+
+async def _wait_for_refusal(error: Exception, calls: Calls, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    """Answer a stream that is one too many late: whoever is refused at once asks again at once."""
+    if isinstance(error, Overloaded):
+        with calls.late(context.peer()) as may_wait:
+            await asyncio.sleep(_LATE_S if may_wait else 0.0)
 
 
 def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: Calls, counted: _Counted) -> Callable[..., Any]:
@@ -232,6 +260,7 @@ def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: Calls, cou
                     async for reply in method(request, context):
                         yield reply
             except _ANSWERED as error:
+                await _wait_for_refusal(error, calls, context)
                 call.code = status_of(error)
                 await context.abort(call.code, sentence_of(error), trailers_of(error))
 

@@ -1,5 +1,8 @@
 """Turns at making long answers: few threads of the pool do so at once, the others wait without the interpreter's lock.
 
+Who has had a turn while others wait for theirs rests for as long as it took before the next one has it: so lists, asked
+for as fast as they are answered, take half of the interpreter at the most, and writes have the other half.
+
 What computes long without a page's limit has turns too: a rating of all topics as one, a walk through a table page by
 page, and between two pages it sleeps, which is what hands the lock over: whoever only lets go of it is the first to
 have it again.
@@ -21,6 +24,7 @@ from guardian.errors import Overloaded
 AT_ONCE = 2
 _PATIENCE_S = 20.0
 _REST_S = 0.001
+_LONGEST_REST_S = 0.02
 _RETRY_MS = 2_000
 _Row = TypeVar("_Row")
 
@@ -33,16 +37,25 @@ class Turns:
     ) -> None:
         """`patience_s` is how long a call waits for its turn, in seconds; `rest` sleeps for so many."""
         self._free = BoundedSemaphore(at_once)
+        self._waiting = 0  # about so many: it is counted without a lock, and decides about a rest alone
         self._patience_s = patience_s
         self._rest = rest
 
     @contextmanager
     def one(self) -> Iterator[None]:
         """Hold a turn. Raises Overloaded when none comes in time."""
-        if not self._free.acquire(timeout=self._patience_s):
+        self._waiting += 1
+        try:
+            has_turn = self._free.acquire(timeout=self._patience_s)
+        finally:
+            self._waiting -= 1
+        if not has_turn:
             raise Overloaded(f"lists: no turn within {self._patience_s:g} s on this member; retry later", _RETRY_MS)
+        began_s = time.monotonic()
         try:
             yield
+            if self._waiting > 0:
+                self._rest(min(_LONGEST_REST_S, max(_REST_S, time.monotonic() - began_s)))
         finally:
             self._free.release()
 
