@@ -13,7 +13,7 @@ import threading
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -33,7 +33,6 @@ _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Counted: TypeAlias = Callable[[Any], CallUnderWay]
 _Deserialize: TypeAlias = Callable[[bytes], Any]
 _RETRY_CALL_MS = 100
-_LATE_S = 10.0  # before a stream that is one too many is refused
 _LATE_PER_SHARE = 3  # streams that wait for their refusal, to those that an address may have
 _PROBE = "/grpc.health.v1.Health/Check"
 _ANSWERED = (GuardianError, StoreError)
@@ -93,7 +92,7 @@ class AsyncErrorInterceptor(MethodInterceptor):
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
     `unary_timeout_s` at the latest, whether or not the client gave a deadline, and with `concurrent_calls` asynchronous
     ones under way, or `calls_per_address` of one address, more are answered Overloaded: streams too, and who watches
-    the member's health. Probes have as many of their own, so that others' calls take none away.
+    the member's health, but after `refuse_streams_after_s`. Probes have as many of their own, so that others' calls take none away.
     One that runs in a thread is not begun when its client waits no longer; how many there may be, waiting ones
     included, is counted apart, in `queued`, by the pool that they are handed to (guardian.serving.pool).
     Each call is counted in `counters` with the code that answers it.
@@ -105,11 +104,12 @@ class AsyncErrorInterceptor(MethodInterceptor):
         concurrent_calls: int,
         counters: CallCounters,
         calls_per_address: int | None = None,
+        refuse_streams_after_s: float = 0.0,
     ) -> None:
         per_address = concurrent_calls if calls_per_address is None else calls_per_address
         self._unary_timeout_s = unary_timeout_s
         self._counters = counters
-        self._calls = Calls(concurrent_calls, per_address)
+        self._calls = Calls(concurrent_calls, per_address, refuse_streams_after_s)
         self._probes = Calls(concurrent_calls, per_address)
         self.queued = Calls(concurrent_calls, per_address)
 
@@ -150,34 +150,42 @@ def _require_readable(request: Any) -> None:
 class Calls:
     """Calls under way, of all and of one address. Any thread may use it."""
 
-    def __init__(self, most: int, per_address: int) -> None:
+    def __init__(self, most: int, per_address: int, late_s: float = 0.0) -> None:
+        """`late_s` is how long a stream that is one too many waits for its refusal."""
+        self._late_s = late_s
         self._most = most
         self._per_address = per_address
         self._lock = threading.Lock()
         self._under_way = 0
         self._of: Counter[str] = Counter()
-        self._late: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()  # for their refusal
 
     @contextmanager
-    def late(self, peer: str) -> Iterator[bool]:
-        """Tell whether a call that is refused may wait for its refusal meanwhile: not without end, since that costs
-        memory."""
+    def _late(self, peer: str) -> Iterator[bool]:
+        """Tell whether a call that is refused may wait for its refusal meanwhile: not all may, since that costs memory."""
         holder = holder_of(address_of_peer(peer))
         with self._lock:
-            room = min(_LATE_PER_SHARE * self._per_address - self._late[holder], self._most - self._late.total())
-            self._late[holder] += room > 0
+            room = min(_LATE_PER_SHARE * self._per_address - self._waiting[holder], self._most - self._waiting.total())
+            self._waiting[holder] += room > 0
         try:
             yield room > 0
         finally:
             with self._lock:
-                self._late[holder] -= room > 0
-                if not self._late[holder]:
-                    del self._late[holder]
+                self._waiting[holder] -= room > 0
+                if not self._waiting[holder]:
+                    del self._waiting[holder]
 
-    @contextmanager
-    def one(self, peer: str) -> Iterator[None]:
-        """Raises Overloaded when it would be one too many, of all or of the peer's address."""
-        end = self.begin(peer)
+    @asynccontextmanager
+    async def one(self, peer: str, *, is_stream: bool) -> AsyncIterator[None]:
+        """Raises Overloaded when it would be one too many, of all or of the peer's address: of a stream after a while,
+        since whoever is refused at once asks again at once."""
+        try:
+            end = self.begin(peer)
+        except Overloaded:
+            if is_stream:
+                with self._late(peer) as may_wait:
+                    await asyncio.sleep(self._late_s if may_wait else 0.0)
+            raise
         try:
             yield
         finally:
@@ -227,7 +235,7 @@ def _guarded_coroutine(
         with counted(context) as call:
             try:
                 _require_readable(request)
-                with calls.one(context.peer()):
+                async with calls.one(context.peer(), is_stream=timeout_s is None):  # which the method writes itself
                     async with limit:
                         return await method(request, context)
             except TimeoutError:
@@ -236,19 +244,10 @@ def _guarded_coroutine(
                 call.code = grpc.StatusCode.DEADLINE_EXCEEDED
                 await context.abort(call.code, f"the call took longer than {timeout_s} s: retry")
             except _ANSWERED as error:
-                if timeout_s is None:  # a stream, which the method writes by itself
-                    await _wait_for_refusal(error, calls, context)
                 call.code = status_of(error)
                 await context.abort(call.code, sentence_of(error), trailers_of(error))
 
     return guarded
-
-
-async def _wait_for_refusal(error: Exception, calls: Calls, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-    """Answer a stream that is one too many late: whoever is refused at once asks again at once."""
-    if isinstance(error, Overloaded):
-        with calls.late(context.peer()) as may_wait:
-            await asyncio.sleep(_LATE_S if may_wait else 0.0)
 
 
 def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: Calls, counted: _Counted) -> Callable[..., Any]:
@@ -256,11 +255,10 @@ def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: Calls, cou
         with counted(context) as call:
             try:
                 _require_readable(request)
-                with calls.one(context.peer()):
+                async with calls.one(context.peer(), is_stream=True):
                     async for reply in method(request, context):
                         yield reply
             except _ANSWERED as error:
-                await _wait_for_refusal(error, calls, context)
                 call.code = status_of(error)
                 await context.abort(call.code, sentence_of(error), trailers_of(error))
 

@@ -23,10 +23,10 @@ from guardian.serving.rules.shares import PortShare
 
 _LOG = structlog.get_logger(__name__)
 
-EVERY_S = 0.2
-"""How often `look` is to be called."""
+EVERY_S = 0.1
+"""How often `look` is to be called, about."""
 
-_FLOOD = 50  # refused between two looks
+_FLOOD_PER_S = 100.0  # refused
 _FOR_S = 5.0
 _ATTACH, _DETACH = 26, 27  # SO_ATTACH_FILTER, SO_DETACH_FILTER of Linux
 _OPEN_FILES = Path("/proc/self/fd")
@@ -40,6 +40,7 @@ class KeepingOut:
         self._listeners: list[socket.socket] = []
         self._share = share
         self._refused = 0
+        self._looked_s: float | None = None
         self._until_s = 0.0
         self._holders: list[str] = []
 
@@ -51,7 +52,8 @@ class KeepingOut:
     def look(self, refused: int, held: Callable[[], Mapping[str, int]], now_s: float) -> None:
         """Keep out, or no longer. `refused` counts all connections that were ever refused, `held` those there are."""
         lately, self._refused = refused - self._refused, refused
-        if lately >= _FLOOD:
+        before_s, self._looked_s = self._looked_s, now_s
+        if before_s is not None and lately and lately >= _FLOOD_PER_S * (now_s - before_s):
             self._until_s = now_s + _FOR_S
         elif now_s >= self._until_s:
             self._set([])

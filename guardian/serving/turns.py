@@ -37,24 +37,25 @@ class Turns:
     ) -> None:
         """`patience_s` is how long a call waits for its turn, in seconds; `rest` sleeps for so many."""
         self._free = BoundedSemaphore(at_once)
-        self._waiting = 0  # about so many: it is counted without a lock, and decides about a rest alone
+        self.waiting = 0
+        """About how many calls wait for a turn: counted without a lock, it decides about a rest alone."""
         self._patience_s = patience_s
         self._rest = rest
 
     @contextmanager
     def one(self) -> Iterator[None]:
         """Hold a turn. Raises Overloaded when none comes in time."""
-        self._waiting += 1
+        self.waiting += 1
         try:
             has_turn = self._free.acquire(timeout=self._patience_s)
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
         if not has_turn:
             raise Overloaded(f"lists: no turn within {self._patience_s:g} s on this member; retry later", _RETRY_MS)
         began_s = time.monotonic()
         try:
             yield
-            if self._waiting > 0:
+            if self.waiting > 0:
                 self._rest(min(_LONGEST_REST_S, max(_REST_S, time.monotonic() - began_s)))
         finally:
             self._free.release()

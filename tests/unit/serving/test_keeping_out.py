@@ -53,6 +53,7 @@ def test_most_connections_of_who_floods_are_kept_out_and_all_others_get_in(liste
 
 def test_a_connection_that_is_there_goes_on(listener: socket.socket) -> None:
     keeping = KeepingOut(lambda: [listener], SHARE)
+    keeping.look(0, dict, -0.1)
     with socket.create_connection(listener.getsockname(), PATIENCE_S, (FLOODS, 0)) as client:
         accepted = listener.accept()[0]
         with accepted:
@@ -66,6 +67,7 @@ def test_a_connection_that_is_there_goes_on(listener: socket.socket) -> None:
 
 def test_the_filter_stays_while_the_flood_does_and_some_seconds_longer(listener: socket.socket) -> None:
     keeping = KeepingOut(lambda: [listener], SHARE)
+    keeping.look(0, dict, -0.1)
     keeping.look(MANY, lambda: {FLOODS: 10}, 0.0)
     keeping.look(MANY, lambda: {OTHER: 10}, 4.9)
     assert set(keeping.holders) == {FLOODS, OTHER}
@@ -80,13 +82,14 @@ def test_the_filter_stays_while_the_flood_does_and_some_seconds_longer(listener:
 def test_a_few_refusals_are_no_flood(listener: socket.socket) -> None:
     keeping = KeepingOut(lambda: [listener], SHARE)
     for step in range(20):
-        keeping.look(20 * step, lambda: {FLOODS: 10}, 0.2 * step)
+        keeping.look(5 * step, lambda: {FLOODS: 10}, 0.1 * step)
     assert keeping.holders == []
 
 
 def test_networks_of_ipv6_are_kept_out_whole_and_their_neighbours_are_not() -> None:
     with socket.create_server(("::1", 0), family=socket.AF_INET6, backlog=2 * _TRIES) as listener:
         keeping = KeepingOut(lambda: [listener], SHARE)
+        keeping.look(0, dict, -0.1)
         keeping.look(MANY, lambda: {"2001:db8:1:2::/64": 10}, 0.0)
         assert reached(listener, "::1", 20, _NOT_AGAIN_S) == 20
         keeping.look(2 * MANY, lambda: {"::/64": 10}, 0.2)

@@ -322,8 +322,39 @@ def test_a_connection_that_does_not_begin_http2_is_closed() -> None:
             pass  # the server's own settings come first
 
 
+def test_streams_too_many_wait_for_their_refusal_but_not_all_of_them() -> None:
+    limits = GrpcLimits(calls_per_address=1, refuse_streams_after_s=PATIENCE_S)
+    with grpc_port(limits) as server, asking(server.port) as one:
+        request = health_pb2.HealthCheckRequest()
+        watching = one.Watch(request)
+        assert next(watching).status == health_pb2.HealthCheckResponse.SERVING
+        late = [one.Watch(request) for _ in range(3)]
+        with pytest.raises(grpc.RpcError) as refused:  # what came before it on this connection has been looked at
+            next(one.Watch(request, timeout=PATIENCE_S))
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert all(stream.is_active() for stream in late)
+        check(one)
+        for stream in (watching, *late):
+            stream.cancel()
+
+
+def test_a_stream_too_many_is_refused_after_a_while() -> None:
+    limits = GrpcLimits(calls_per_address=1, refuse_streams_after_s=0.5)
+    with grpc_port(limits) as server, asking(server.port) as one:
+        request = health_pb2.HealthCheckRequest()
+        watching = one.Watch(request)
+        next(watching)
+        began_s = time.monotonic()
+        with pytest.raises(grpc.RpcError) as refused:
+            next(one.Watch(request, timeout=PATIENCE_S))
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert time.monotonic() - began_s >= limits.refuse_streams_after_s
+        watching.cancel()
+
+
 def test_whoever_watches_health_counts_against_his_address() -> None:
-    with grpc_port(GrpcLimits(calls_per_address=5), "[::]:0") as server, ExitStack() as stack:
+    limits = GrpcLimits(calls_per_address=5, refuse_streams_after_s=0.0)
+    with grpc_port(limits, "[::]:0") as server, ExitStack() as stack:
         one, other = stack.enter_context(asking(server.port)), stack.enter_context(asking(server.port, "[::1]"))
         request = health_pb2.HealthCheckRequest()
         watching = [one.Watch(request) for _ in range(5)]

@@ -13,6 +13,7 @@ from guardian.serving.topics import stored_topics
 from guardian.serving.turns import Turns
 from protos.guardian.v1 import federation_pb2
 from tests.counting_view import CountingView
+from tests.patience import PATIENCE_S, until
 from tests.unit.metastore.proposing import Group
 
 
@@ -48,6 +49,35 @@ def test_a_turn_ends_with_its_holders_failure() -> None:
         raise ValueError("x")
     with turns.one():
         pass
+
+
+def test_who_had_a_turn_rests_while_others_wait_and_only_then() -> None:
+    rested: list[float] = []
+    has_turn, go_on = threading.Event(), threading.Event()
+    turns = Turns(1, rest=rested.append)
+    with turns.one():
+        pass
+    assert rested == [], "nobody waited"
+
+    def hold() -> None:
+        with turns.one():
+            has_turn.set()
+            assert go_on.wait(PATIENCE_S)
+
+    def wait() -> None:
+        with turns.one():
+            pass
+
+    with ThreadPoolExecutor(2) as pool:
+        holds = pool.submit(hold)
+        assert has_turn.wait(PATIENCE_S)
+        waits = pool.submit(wait)
+        until(lambda: turns.waiting == 1)
+        go_on.set()
+        holds.result()
+        waits.result()
+    assert len(rested) == 1
+    assert rested[0] > 0
 
 
 def test_who_walks_through_a_table_reads_a_page_in_each_turn_and_rests_between_them() -> None:
