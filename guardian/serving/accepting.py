@@ -2,7 +2,8 @@
 
 Who comes over his share replaces the oldest of his own connections that gets no answer: an address that holds the port
 by connections that say nothing, or say it slowly, is still answered when it asks. Each has a moment to say something,
-unless who comes has no connection yet, so that a flood is mostly refused, which costs little; and where all of his get answers he is refused too. A port that
+unless who comes has no connection yet, so that a flood is mostly refused, which costs little; and where all of his get
+answers he is refused too. A port that
 is full makes room at whoever holds most of it (guardian.serving.rules.shares).
 
 The system hands connections over in the order in which they came: who asks waits behind all of a flood. What is over

@@ -92,7 +92,8 @@ class AsyncErrorInterceptor(MethodInterceptor):
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
     `unary_timeout_s` at the latest, whether or not the client gave a deadline, and with `concurrent_calls` asynchronous
     ones under way, or `calls_per_address` of one address, more are answered Overloaded: streams too, and who watches
-    the member's health, but after `refuse_streams_after_s`. Probes have as many of their own, so that others' calls take none away.
+    the member's health, but after `refuse_streams_after_s`. Probes have as many of their own, so that others' calls
+    take none away.
     One that runs in a thread is not begun when its client waits no longer; how many there may be, waiting ones
     included, is counted apart, in `queued`, by the pool that they are handed to (guardian.serving.pool).
     Each call is counted in `counters` with the code that answers it.
@@ -162,7 +163,7 @@ class Calls:
 
     @contextmanager
     def _late(self, peer: str) -> Iterator[bool]:
-        """Tell whether a call that is refused may wait for its refusal meanwhile: not all may, since that costs memory."""
+        """Tell whether a call that is refused may wait for its refusal: not all may, since that costs memory."""
         holder = holder_of(address_of_peer(peer))
         with self._lock:
             room = min(_LATE_PER_SHARE * self._per_address - self._waiting[holder], self._most - self._waiting.total())
@@ -235,9 +236,9 @@ def _guarded_coroutine(
         with counted(context) as call:
             try:
                 _require_readable(request)
-                async with calls.one(context.peer(), is_stream=timeout_s is None):  # which the method writes itself
-                    async with limit:
-                        return await method(request, context)
+                is_stream = timeout_s is None  # which the method writes by itself
+                async with calls.one(context.peer(), is_stream=is_stream), limit:
+                    return await method(request, context)
             except TimeoutError:
                 if not limit.expired():
                     raise

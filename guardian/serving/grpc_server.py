@@ -38,9 +38,10 @@ _START_S = 30.0
 class GrpcLimits:
     """`unary_timeout_s` bounds asynchronous unary calls, also those whose client gave no deadline. A client that does
     not answer a ping, sent after `keepalive_s` without traffic, within `keepalive_timeout_s` is gone; clients may ping
-    every `min_client_ping_s`. A stream that is one too many is refused after `refuse_streams_after_s`. Connections are renewed after `connection_age_s`, with `connection_grace_s` for what is
-    under way: so what a client holds and never takes ends at last, and clients spread over members again. A connection
-    that has not begun HTTP/2 within `handshake_s`, or has no call for `idle_s`, is closed."""
+    every `min_client_ping_s`. A stream that is one too many is refused after `refuse_streams_after_s`. Connections are
+    renewed after `connection_age_s`, with `connection_grace_s` for what is under way: so what a client holds and never
+    takes ends at last, and clients spread over members again. A connection that has not begun HTTP/2 within
+    `handshake_s`, or has no call for `idle_s`, is closed."""
 
     message_bytes: int = 64 << 20
     concurrent_calls: int = 4096
