@@ -23,7 +23,7 @@ QUICK_ONES := -n 3 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup kerberos plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood screenshots clean
+.PHONY: help setup kerberos plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -150,6 +150,9 @@ bench-console: setup  ## the console over 1000 simulated brokers, on the server 
 
 bench-flood: setup  ## three members under floods of connections, bodies, streams, plans and lists beside the same ones quiet, in about fifteen minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.flood
+
+bench-faults: fault-tools plugin  ## the fault matrix on real brokers beside what is predicted, in hours; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.faults --page docs/fault-matrix.md
 
 screenshots: plugin  ## the console's pages for the docs: a simulated fleet, a ticket that runs, the demo (apt-get install chromium), in about ten minutes
 	$(BIN)/python -m tests.screenshots

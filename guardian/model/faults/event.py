@@ -79,7 +79,29 @@ class Start:
     node: int
 
 
-Act = Cut | Heal | Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start
+@dataclass(frozen=True, slots=True)
+class DiskFull:
+    """The disk takes no more: a broker without a log dir on another one halts at its next write."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFree:
+    """The disk has room again; the broker is to be started."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockJump:
+    """The wall clock is off by so many seconds from now on, against what it was before the story."""
+
+    node: int
+    seconds: float
+
+
+Act = Cut | Heal | Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start | DiskFull | DiskFree | ClockJump
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from guardian.model.faults.event import (
     Act,
     CleanStop,
+    ClockJump,
     Cut,
+    DiskFree,
+    DiskFull,
     Event,
     Heal,
     Kill,
@@ -153,6 +156,18 @@ def power_loss(brokers: Iterable[int], order: Iterable[int], every_s: float = 0.
     return story("power loss", *((0.0, PowerLoss(each)) for each in brokers), *_starts(order, every_s))
 
 
+def disk_fills(roles: Roles, seconds: float) -> Story:
+    """Fill the leader's only disk; it is made room on before the broker is started again."""
+    leader = roles.leader
+    return story("disk full", (0.0, DiskFull(leader)), (seconds, DiskFree(leader)), (seconds, Start(leader)))
+
+
+def clock_jumps(roles: Roles, jump_s: float, seconds: float) -> Story:
+    """Set the leader's wall clock, and back."""
+    ahead = "ahead" if jump_s > 0 else "back"
+    return story(f"clock {ahead}", (0.0, ClockJump(roles.leader, jump_s)), (seconds, ClockJump(roles.leader, 0.0)))
+
+
 def lost_machines(brokers: Iterable[int], order: Iterable[int] = ()) -> Story:
     """Take machines with their disks away; those of `order` come back with empty disks."""
     return story("lost", *((0.0, Lose(each)) for each in brokers), *_starts(order, _BETWEEN_STARTS_S))
@@ -186,6 +201,9 @@ NAMED: Mapping[str, Callable[[Roles], Story]] = {
     "power-leader": lambda roles: power_loss([roles.leader], [roles.leader]),
     "power-all": lambda roles: power_loss(roles.brokers, roles.brokers),
     "power-min-isr": lambda roles: power_loss(roles.brokers[:2], roles.brokers[:2]),
+    "disk-full": lambda roles: disk_fills(roles, 25.0),
+    "clock-ahead": lambda roles: clock_jumps(roles, 7200.0, 20.0),
+    "clock-back": lambda roles: clock_jumps(roles, -7200.0, 20.0),
     "lose-leader": lambda roles: lost_machines([roles.leader], [roles.leader]),
     "lose-all": lambda roles: lost_machines(roles.brokers, roles.brokers),
 }

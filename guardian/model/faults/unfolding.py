@@ -13,7 +13,22 @@ from enum import IntEnum
 
 from guardian.model.faults import controller
 from guardian.model.faults.controller import NO_LEADER, Record, Settings
-from guardian.model.faults.event import Act, CleanStop, Cut, Heal, Kill, Lose, Pause, PowerLoss, Resume, Start, Story
+from guardian.model.faults.event import (
+    Act,
+    CleanStop,
+    ClockJump,
+    Cut,
+    DiskFree,
+    DiskFull,
+    Heal,
+    Kill,
+    Lose,
+    Pause,
+    PowerLoss,
+    Resume,
+    Start,
+    Story,
+)
 from guardian.model.faults.producer import Producer
 from guardian.model.faults.replica import Replica
 from guardian.model.faults.times import Pace, Times
@@ -137,10 +152,12 @@ class World:
             case Start(node) | Resume(node):
                 self.down.discard(node)
                 self._go_on(act)
-            case Kill(node) | PowerLoss(node) | Lose(node) | CleanStop(node) | Pause(node):
+            case Kill(node) | PowerLoss(node) | Lose(node) | CleanStop(node) | Pause(node) | DiskFull(node):
                 if node in self.controllers:
                     self.down.add(node)
                 self._stop(act)
+            case DiskFree() | ClockJump():
+                pass  # a broker that is down stays so; a clock that jumps makes no leader
 
     def _go_on(self, act: Start | Resume) -> None:
         replica = self.replicas.get(act.node)
@@ -151,7 +168,7 @@ class World:
         else:
             replica.start(self.now_s + self.pace.boot_s)
 
-    def _stop(self, act: Kill | PowerLoss | Lose | CleanStop | Pause) -> None:
+    def _stop(self, act: Kill | PowerLoss | Lose | CleanStop | Pause | DiskFull) -> None:
         """End or pause a broker; what its log keeps follows from how it ends."""
         replica = self.replicas.get(act.node)
         if replica is None:

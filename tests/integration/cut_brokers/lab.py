@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from deploy.local import processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
@@ -38,16 +39,17 @@ class BrokerLab:
         self.network = Network([_name(node) for node in (*self.brokers, *self.controllers)])
         self.kafka: KafkaCluster
 
-    def __enter__(self) -> BrokerLab:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self.network)
             nodes = (*self.brokers, *self.controllers)
             hosts = {node: self.network.address(_name(node)) for node in nodes}
             self.kafka = KafkaCluster.plan(replace(self._spec, hosts=hosts), self._home)
-            self.kafka.starters = {node: self.network.command(_name(node), []) for node in nodes}
+            self._prepare(stack)
+            self.kafka.starters = {node: self._starter(node) for node in nodes}
             stack.callback(self.kafka.stop)
             stack.callback(self.heal)  # a broker that asks controllers whether it may stop waits for their answer
-            self.kafka.launch(_STARTED_WITHIN_S, self._give_full_weight)
+            self.kafka.launch(_STARTED_WITHIN_S, self.give_full_weight)
             self._stack = stack.pop_all()
         return self
 
@@ -74,8 +76,12 @@ class BrokerLab:
 
     def cut(self, one: int, other: int) -> None:
         """Cuts two nodes from each other, both ways and silently."""
-        self.network.cut(_name(one), _name(other))
-        self.network.cut(_name(other), _name(one))
+        self.cut_one_way(one, other)
+        self.cut_one_way(other, one)
+
+    def cut_one_way(self, sender: int, receiver: int) -> None:
+        """Cut one direction: nothing that `sender` sends reaches `receiver`."""
+        self.network.cut(_name(sender), _name(receiver))
 
     def cut_from_controllers(self, brokers: Iterable[int]) -> None:
         for broker in brokers:
@@ -86,7 +92,14 @@ class BrokerLab:
         """Ends all cuts."""
         self.network.heal()
 
-    def _give_full_weight(self) -> None:
+    def _prepare(self, stack: ExitStack) -> None:
+        """Do what a lab needs before its nodes are started; `stack` ends it after them."""
+
+    def _starter(self, node: int) -> list[str]:
+        """Return the command by which a node's own is started."""
+        return self.network.command(_name(node), [])
+
+    def give_full_weight(self) -> None:
         """A broker that gives way to others' commands on a busy machine is fenced, and nobody has cut it off."""
         for pid in filter(None, (node.pid for node in self.kafka.nodes)):
             processes.give_way(pid, 0)

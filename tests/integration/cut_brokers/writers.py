@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import closing, suppress
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as WireTopicPartition
 
 from guardian.kafka import data
@@ -14,17 +14,30 @@ from guardian.model.topology import Cluster
 from tests.patience import PATIENCE_S
 
 _RECORD_BYTES = 100
+_AT_END = KafkaError._PARTITION_EOF
 
 
 class NumberedWriter:
     """A context manager: it writes 0, 1, 2, ... to partition 0 in a thread until its end. `acked` has, by number, the
     monotonic time of its acknowledgement; whatever is not acknowledged within `timeout_s` is given up."""
 
-    def __init__(self, cluster: Cluster, topic: str, acks: str, *, a_second: float = 50, timeout_s: float = 30) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        acks: str,
+        *,
+        a_second: float = 50,
+        timeout_s: float = 30,
+        idempotent: bool = False,
+    ) -> None:
         self.acked: dict[int, float] = {}
         self._topic = topic
         self._pause_s = 1 / a_second
-        self._producer = data.producer(cluster, acks=acks, linger_ms=5, message_timeout_ms=round(timeout_s * 1000))
+        more = {"enable_idempotence": True} if idempotent else {}  # left out, a record can't be overtaken by the next
+        self._producer = data.producer(
+            cluster, acks=acks, linger_ms=5, message_timeout_ms=round(timeout_s * 1000), **more
+        )
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -61,7 +74,8 @@ class NumberedWriter:
 def numbers_in(cluster: Cluster, topic: str) -> set[int]:
     """All numbers that partition 0 holds now. Raises AssertionError when they can't be read in time."""
     found: set[int] = set()
-    with closing(data.consumer(cluster, "cut-brokers", enable_auto_commit=False)) as consumer:
+    settings = {"enable_auto_commit": False, "enable_partition_eof": True}  # markers of transactions are no messages
+    with closing(data.consumer(cluster, "cut-brokers", **settings)) as consumer:
         deadline = time.monotonic() + PATIENCE_S
         first, end = _watermarks(consumer, topic, deadline)
         consumer.assign([WireTopicPartition(topic, 0, first)])
@@ -70,7 +84,10 @@ def numbers_in(cluster: Cluster, topic: str) -> set[int]:
             assert time.monotonic() < deadline, f"{topic} could not be read from {position} to {end}"
             for message in consumer.consume(1000, 1.0):
                 value, offset = message.value(), message.offset()
-                if message.error() is None and value is not None and offset is not None:
+                error = message.error()
+                if error is not None and error.code() == _AT_END and offset is not None:
+                    position = max(position, offset)
+                elif error is None and value is not None and offset is not None:
                     found.add(int.from_bytes(value, "big"))
                     position = offset + 1
     return found

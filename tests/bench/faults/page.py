@@ -1,0 +1,65 @@
+"""The page of the docs that is the fault matrix: pure, from rows to Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from tests.bench.faults.rows import Row, loss_text
+
+_HEAD = """\
+# What faults do: predicted and measured
+
+Each line is a topic of a real cluster of Kafka 4.3: replication factor 3, all in sync, 50 records a second. The fault
+was made by a pulled cable (network namespaces), kill -9, SIGSTOP, or by taking away what was never fsynced.
+`guardian what-if` predicts by the same code.
+
+Intervals of this cluster: {times}. Lost is counted by the numbers of acknowledged records; silent is the longest time
+without an acknowledgement. `make bench-faults` writes this page; how to read a prediction: [faults](faults.md).
+"""
+_COLUMNS = (
+    "ELR",
+    "topic and producer",
+    "lost: predicted",
+    "measured",
+    "silent: predicted",
+    "measured",
+    "as predicted",
+    "measured on",
+)
+
+
+def page(rows: Iterable[Row], times: str) -> str:
+    """Return the page. Rows of repeats are one line, with the least and the most that happened."""
+    key = lambda row: (row.story, not row.elr, row.setting.name)  # noqa: E731
+    lines = [_HEAD.format(times=times)]
+    for story, of_story in groupby(sorted(rows, key=key), key=lambda row: row.story):
+        lines += [
+            f"## {story[0].upper()}{story[1:]}\n",
+            f"| {' | '.join(_COLUMNS)} |",
+            "|---" * len(_COLUMNS) + "|",
+        ]
+        lines += [_line(list(same)) for _, same in groupby(of_story, key=lambda row: (row.elr, row.setting.name))]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _line(same: Sequence[Row]) -> str:
+    first = same[0]
+    least_s = min(row.predicted.silent_s.least_s for row in same)
+    most_s = max(row.predicted.silent_s.most_s for row in same)
+    right = sum(not (row.verdict.wrong_lost or row.verdict.wrong_safe) for row in same)
+    in_band = sum(row.verdict.in_band for row in same)
+    silent = f"{least_s:.0f} to {most_s:.0f} s" if first.is_silence_foretold else "not told"
+    return (
+        f"| {'on' if first.elr else 'off'} | {first.setting.name} | {loss_text(first.predicted)} "
+        f"| {_range([len(row.happened.lost) for row in same])} of {_range([row.happened.acked for row in same])} "
+        f"| {silent} | {_range([round(row.happened.silent_s) for row in same])} s "
+        f"| loss {right} of {len(same)}"
+        + (f", silence {in_band} of {len(same)}" if first.is_silence_foretold else "")
+        + f" | {max(row.day for row in same)} |"
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    return str(values[0]) if min(values) == max(values) else f"{min(values)} to {max(values)}"

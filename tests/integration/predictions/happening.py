@@ -1,0 +1,74 @@
+"""Lets a story happen to topics of all settings while numbered records are written, and tells what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from guardian.kafka import data
+from guardian.model.faults.event import Story
+from tests.integration.cut_brokers.writers import numbers_in
+from tests.integration.predictions.lab import FaultLab
+from tests.integration.predictions.settings import Setting
+from tests.integration.predictions.writing import Writing
+from tests.patience import PATIENCE_S, wait_for
+
+_BEFORE = 100  # records of each topic before the story begins
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What brokers did to one topic: how many records were acknowledged, the numbers of those that are gone, and the
+    longest time without an acknowledgement, in seconds."""
+
+    acked: int
+    lost: frozenset[int]
+    silent_s: float
+
+
+def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str = "") -> Mapping[Setting, Happened]:
+    """Return what the story does to a new topic of each setting; `which` tells its repeats apart. Raises AssertionError
+    when the cluster does not serve all of them again at its end."""
+    topics = {setting: f"{setting.topic(story.name)}{which}" for setting in settings}
+    _create(lab, topics)
+    with Writing(lab.cluster, topics, lab.home / "writers.log") as writing:
+        wait_for(
+            "that all topics are written to", lambda: all(len(each) >= _BEFORE for each in writing.acked().values())
+        )
+        began_s = lab.carry_out(story)
+        lab.wait_in_sync(list(topics.values()))
+        healed_s = time.monotonic()
+        wait_for(
+            "that each writer is acknowledged again",
+            lambda: all(max(each.values()) > healed_s for each in writing.acked().values()),
+        )
+        ended_s = time.monotonic()
+    return {
+        setting: _seen(acked, numbers_in(lab.cluster, topics[setting]), began_s, ended_s)
+        for setting, acked in writing.acked().items()
+    }
+
+
+def _create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
+    for setting, topic in topics.items():
+        data.create_topics(lab.cluster, {topic: {0: lab.roles.brokers}}, dict(setting.config()), PATIENCE_S)
+    lab.wait_in_sync(list(topics.values()))
+
+
+def _seen(acked: Mapping[int, float], there: set[int], began_s: float, ended_s: float) -> Happened:
+    times = sorted([began_s, *(at for at in acked.values() if began_s <= at <= ended_s)])
+    return Happened(
+        acked=len(acked),
+        lost=frozenset(acked) - there,
+        silent_s=max((later - earlier for earlier, later in pairwise(times)), default=0.0),
+    )
+
+
+def describe(rows: Iterable[tuple[Setting, Happened]], more: Callable[[Setting], str] = lambda _: "") -> str:
+    """Return a line a setting, for whoever reads a failure."""
+    return "\n".join(
+        f"{setting.name:50} acked {each.acked:5} lost {len(each.lost):5} silent {each.silent_s:5.1f} s {more(setting)}"
+        for setting, each in rows
+    )
