@@ -79,11 +79,11 @@ def _measured(
             for name in names:
                 story = NAMED[name](lab.roles)
                 settings = (*SETTINGS, *OF_OTHER_CLIENTS)
-                happened = happen(lab, story, settings, str(repeat))
+                happened = happen(lab, story, settings, f"-{name}-{repeat}")
                 day = datetime.now(UTC).date().isoformat()
                 for setting in settings:
                     predicted = predict(lab, story, setting, elr=elr)
-                    row = Row(story.name, elr, repeat, setting, predicted, happened[setting], day)
+                    row = Row(f"{name}: {story.name}", elr, repeat, setting, predicted, happened[setting], day)
                     tell(json.dumps(row.to_json()))
                     yield row
 

@@ -31,8 +31,8 @@ class Happened:
 def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str = "") -> Mapping[Setting, Happened]:
     """Return what the story does to a new topic of each setting; `which` tells its repeats apart. Raises AssertionError
     when the cluster does not serve all of them again at its end."""
-    topics = {setting: f"{setting.topic(story.name)}{which}" for setting in settings}
-    _create(lab, topics)
+    topics = {setting: setting.topic(f"{story.name}{which}") for setting in settings}
+    create(lab, topics)
     with Writing(lab.cluster, topics, lab.home / "writers.log") as writing:
         wait_for(
             "that all topics are written to", lambda: all(len(each) >= _BEFORE for each in writing.acked().values())
@@ -51,7 +51,8 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
     }
 
 
-def _create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
+def create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
+    """Create a topic of each setting, and return once all its replicas are in sync; its first broker leads it."""
     for setting, topic in topics.items():
         data.create_topics(lab.cluster, {topic: {0: lab.roles.brokers}}, dict(setting.config()), PATIENCE_S)
     lab.wait_in_sync(list(topics.values()))
