@@ -120,6 +120,11 @@ class Story:
     events: tuple[Event, ...]
     until_s: float
 
+    @property
+    def heals(self) -> bool:
+        """Tell whether links that were cut work again before it is over."""
+        return any(isinstance(event.act, Heal) for event in self.events)
+
     def hit(self) -> Nodes:
         """Return the nodes that an event names."""
         found: set[int] = set()

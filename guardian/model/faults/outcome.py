@@ -82,7 +82,7 @@ def outcome(
     """Return what the story does to a partition that begins so; `controllers` name the quorum, the active one first."""
     known = times or Times()
     plays = []
-    for pace in paces(known, several=len(story.hit()) > 1):
+    for pace in paces(known, several=len(story.hit()) > 1, heals=story.heals):
         world = World.of(
             start, acks_all=acks_all, settings=settings, times=known, pace=pace, controllers=controllers or (NO_LEADER,)
         )

@@ -40,12 +40,20 @@ class Replica:
     caught_up_s: dict[int, float] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
     led_epoch: int = -1
+    led_first: bool = False  # it was the leader when the story began
 
     @staticmethod
     def of(broker: int, start: Record, min_isr: int, *, has_recent: bool, alive: bool = True) -> Replica:
         """Return a copy as it stands before the story: with the latest records, or without them."""
         log = [(record, -1) for record in range(_BEFORE if has_recent else _BEFORE - 1)]
-        made = Replica(broker, log, start, min_isr, lags_in=None if broker in start.isr else start.epoch)
+        made = Replica(
+            broker,
+            log,
+            start,
+            min_isr,
+            lags_in=None if broker in start.isr else start.epoch,
+            led_first=broker == start.leader,
+        )
         if not alive:
             made.up, made.registered, made.fenced = False, False, True
         return made
@@ -87,13 +95,15 @@ class Replica:
             return -_FOREVER
         if not self.registered:
             return self.regained_s  # it connects anew
+        contact_s = pace.leader_contact_s if self.led_first else pace.contact_s
         if self.was_paused:  # its connections live; what it reads first decides
-            return self.regained_s + (0.0 if pace.contact_s < times.heartbeat_s else times.heartbeat_s)
-        return self.regained_s + pace.contact_s
+            return self.regained_s + (0.0 if contact_s < times.heartbeat_s else times.heartbeat_s)
+        return self.regained_s + contact_s
 
     def unfenced_from(self, pace: Pace) -> float:
         """Return from when its controller may let it lead again."""
-        return max(self.regained_s, self.registered_s, self.fenced_s) + pace.unfence_s
+        beats_from_s = self.regained_s + (pace.beats_s if self.registered_s < self.regained_s else 0.0)
+        return max(beats_from_s, self.registered_s, self.fenced_s) + pace.unfence_s
 
     def regain(self, now_s: float) -> None:
         """Note that it hears of its controllers, if it did not."""

@@ -56,15 +56,19 @@ class Pace:
 
     `session_s`: until a silent broker is fenced, from its last heartbeat to the controller's late look. `shrink_s`:
     until a slow follower is dropped; leaders look every half of replica.lag.time.max.ms. `behind_steps`: how far
-    followers are behind a leader. `contact_s`: from a heal until a broker knows what it missed; `unfence_s`: from there
-    until it may lead. `client_s`: how long a client takes to find a new leader; `asks_same`: it asks its old leader.
-    `leader_last`: of brokers that are fenced together the leader comes last.
+    followers are behind a leader. `contact_s`: from a heal until a broker knows what it missed, `leader_contact_s`
+    until the one does who led when the story began; `beats_s`: from there until its heartbeats arrive, which have a
+    connection of their own; `unfence_s`: from there until it may lead. `client_s`: how long a client takes to find a
+    new leader; `asks_same`: it asks its old leader. `leader_last`: of brokers that are fenced together the leader comes
+    last.
     """
 
     session_s: float
     shrink_s: float
     behind_steps: int
     contact_s: float
+    leader_contact_s: float
+    beats_s: float
     unfence_s: float
     boot_s: float
     client_s: float
@@ -73,6 +77,9 @@ class Pace:
 
 
 CONTACT_S = (0.5, 8.0)  # back-off and connection set-up of a broker that lost its controllers; measured up to 8 s
+# The followers' contact and the leader's, each fast (0) or slow (1), and how long their heartbeats come after it.
+_TOGETHER = ((0, 0, 0.0), (1, 1, 0.0))
+_APART = ((0, 1, 0.0), (1, 0, 0.0), (0, 0, CONTACT_S[1] - CONTACT_S[0]))
 _CLIENT_S = (0.0, 1.0)  # retry.backoff.max.ms
 LATEST_SHRINK = 1.5
 """When a slow follower leaves the ISR at the latest, in replica.lag.time.max.ms: leaders look every half of it."""
@@ -80,15 +87,21 @@ _FENCES_LATE = 1.5  # the slowest fencing that was measured, in session time-out
 _BEHIND = (0, 4)  # a second: replica.fetch.wait.max.ms, and the fetch under way; measured up to 0.98 s
 
 
-def paces(times: Times, *, several: bool) -> Iterator[Pace]:
-    """Yield every mix of fast and slow; `several`: more than one broker may be fenced at a time."""
+def paces(times: Times, *, several: bool, heals: bool) -> Iterator[Pace]:
+    """Yield every mix of fast and slow; `several`: more than one broker may be fenced at a time; `heals`: brokers may
+    find their controllers again one after another."""
     orders = (True, False) if several else (True,)
-    for session, replicas, contact, client, leader_last in product((0, 1), (0, 1), (0, 1), (0, 1), orders):
+    contacts = (*_TOGETHER, *_APART) if heals else _TOGETHER
+    for session, replicas, (contact, leaders_contact, beats_s), client, leader_last in product(
+        (0, 1), (0, 1), contacts, (0, 1), orders
+    ):
         yield Pace(
             session_s=(max(0.0, times.session_s - times.heartbeat_s), times.session_s * _FENCES_LATE)[session],
             shrink_s=times.replica_lag_s * (1.0, LATEST_SHRINK)[replicas],
             behind_steps=_BEHIND[replicas],
             contact_s=CONTACT_S[contact],
+            leader_contact_s=CONTACT_S[leaders_contact],
+            beats_s=beats_s,
             unfence_s=(0.0, times.heartbeat_s)[contact],
             boot_s=times.boot_s[contact],
             client_s=_CLIENT_S[client],
