@@ -40,7 +40,8 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Who may lead a partition without loss though not in sync (KIP-966), and who led it last, when nobody does."""
+    """Name who may lead a partition without loss though not in sync (KIP-966), and who led it last, where nobody
+    does."""
 
     replicas: tuple[int, ...] = ()
     last_known: tuple[int, ...] = ()
@@ -48,8 +49,8 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class EligibleLeaders:
-    """What controllers keep of eligible leader replicas. `is_kept` is False where the feature is off, or Kafka too old;
-    `partitions` lacks those that have none."""
+    """Hold what controllers keep of eligible leader replicas. `is_kept` is False where the feature is off, or Kafka too
+    old; `partitions` lacks those that have none."""
 
     is_kept: bool
     partitions: Mapping[TopicPartition, Eligible] = field(default_factory=dict)

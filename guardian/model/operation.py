@@ -341,7 +341,7 @@ class PlanAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VoterLag:
-    """How far a voter is behind the active controller: records, and ms since it last had all (None: not known)."""
+    """Tell how far a voter is behind the active controller: records, and ms since it last had all (None: not known)."""
 
     records: int
     ms: int | None = None

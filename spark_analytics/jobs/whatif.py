@@ -33,7 +33,8 @@ def answers(
     settings: PlannerSettings | None = None,
     directory: Directory | None = None,
 ) -> dict[str, Answer | GuardianError]:
-    """For each cluster the answer to its question, or why there is none: one may lack the rack that is asked about."""
+    """Return for each cluster the answer to its question, or why there is none: one may lack the rack that is asked
+    about."""
     require_analyze_extra()
     from spark_analytics.jobs.clusters import of_each  # noqa: PLC0415 - needs the extra
 

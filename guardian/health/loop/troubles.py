@@ -8,7 +8,7 @@
                 certificates count
 
 What lasts from one look to the next is in memory and can be seen again: how many replicas each broker is to have,
-since when a reassignment copies nothing, and how long the controllers' log was.
+since when a reassignment copies nothing, how long the controllers' log was, and what the only replicas held.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 
 from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable, Undecided
 from guardian.health.model.finding import FindingKind, Sighting, Subject
-from guardian.health.rules import quorums, troubles
+from guardian.health.rules import emptied, quorums, troubles
+from guardian.health.rules.emptied import Singles
 from guardian.health.rules.quorums import Committed
 from guardian.health.rules.troubles import Motions
 from guardian.kafka.admin import TOPIC, KafkaAdmin
@@ -61,6 +62,7 @@ class TroubleLooks:
         self._silent: dict[str, str] = {}
         self._offline: dict[str, tuple[Sighting, ...]] = {}
         self._committed: dict[str, Committed] = {}
+        self._singles: dict[str, Singles] = {}
 
     def forget(self) -> None:
         """Another leader has looked meanwhile."""
@@ -72,6 +74,7 @@ class TroubleLooks:
         self._silent.clear()
         self._offline.clear()
         self._committed.clear()
+        self._singles.clear()
 
     def broker_count(self, cluster: Cluster) -> int:
         """How many brokers the cluster is to have, as far as is known."""
@@ -141,6 +144,9 @@ class TroubleLooks:
         yield from self._offline[cluster.name]
         yield from troubles.isr_short(cluster.name, partitions, min_isr)
         yield from troubles.stuck(cluster.name, moving, alive, now_ms)
+        yield from emptied.empty_replicas(cluster.name, log_dirs, partitions, reassignments)
+        self._singles[cluster.name] = emptied.singles(self._singles.get(cluster.name, {}), log_dirs, partitions, alive)
+        yield from emptied.lost_topics(cluster.name, self._singles[cluster.name], log_dirs, partitions)
 
     def controllers(self, cluster: Cluster, now_ms: int) -> Iterator[Sighting]:
         """Yield what is wrong with the quorum; nothing of a cluster that is too old to tell. Raises

@@ -38,6 +38,8 @@ class FindingKind(IntEnum):
     CONTROLLERS_AT_RISK = 24  # with one voter less nothing is decided: no leader, no topic, no ISR
     CONTROLLER_BEHIND = 25  # a voter that does not have what the active controller has
     METADATA_GROWS = 26  # far more is decided than in a cluster at rest
+    REPLICAS_EMPTY = 27  # of a broker that lives, out of sync: its disk is new
+    TOPIC_LOST = 28  # its only replicas came back without what they held
     MEMBER_STOPPED = 20  # of Guardian's own group, by itself: it has told why
 
     @property
@@ -51,6 +53,7 @@ _GRAVEST_FIRST = (
     FindingKind.CLUSTER_UNREACHABLE,
     FindingKind.STATE_UNKNOWN,
     FindingKind.STORM,
+    FindingKind.TOPIC_LOST,
     FindingKind.TOPIC_OFFLINE,
     FindingKind.CONTROLLERS_AT_RISK,
     FindingKind.UNDER_MIN_ISR,
@@ -58,6 +61,7 @@ _GRAVEST_FIRST = (
     FindingKind.HEALING_FAILED,
     FindingKind.BROKER_DOWN,
     FindingKind.LOG_DIR_OFFLINE,
+    FindingKind.REPLICAS_EMPTY,
     FindingKind.AT_MIN_ISR,
     FindingKind.CONTROLLER_BEHIND,
     FindingKind.MEMBER_STOPPED,

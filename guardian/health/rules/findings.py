@@ -188,6 +188,8 @@ _KINDS = {
         FindingKind.UNDER_MIN_ISR,
         FindingKind.AT_MIN_ISR,
         FindingKind.STUCK_REASSIGNMENT,
+        FindingKind.REPLICAS_EMPTY,
+        FindingKind.TOPIC_LOST,
     ),
     Detector.CONTROLLERS: (
         FindingKind.CONTROLLERS_AT_RISK,

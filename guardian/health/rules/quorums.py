@@ -22,7 +22,7 @@ _LEAST_VOTERS = 2  # a single one is a choice, and no trouble
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """How far the metadata log had come at a moment of the wall clock; -1: not known."""
+    """Hold how far the metadata log had come at a moment of the wall clock; -1: not known."""
 
     at_ms: int
     offset: int

@@ -88,7 +88,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class TopicPrediction:
-    """What a fault does to a topic, for producers with acks=all or acks=1.
+    """Tell what a fault does to a topic, for producers with acks=all or acks=1.
 
     `partitions` are those that it touches, `may_lose` and `loses` counts of them; the rest is of the worst of them.
     """

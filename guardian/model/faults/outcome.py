@@ -39,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a story comes to for one partition and one kind of producer.
+    """Tell what a story comes to for one partition and one kind of producer.
 
     `lost` is the worst kind that can come, `is_certain` tells that every way loses something, and `lost_s` how many
     seconds of what was produced. `silent_s` is the longest time without an acknowledgement. `ended` says how it ends

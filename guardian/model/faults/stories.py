@@ -32,7 +32,7 @@ _DOWN_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Who is who when the story begins; the first of `controllers` is the active one."""
+    """Name who is who when the story begins; the first of `controllers` is the active one."""
 
     leader: int
     followers: tuple[int, ...]

@@ -77,6 +77,8 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONTROLLERS_AT_RISK: _ClassVar[FindingKind]
     CONTROLLER_BEHIND: _ClassVar[FindingKind]
     METADATA_GROWS: _ClassVar[FindingKind]
+    REPLICAS_EMPTY: _ClassVar[FindingKind]
+    TOPIC_LOST: _ClassVar[FindingKind]
     CLOCK_OFF: _ClassVar[FindingKind]
     MEMBER_STOPPED: _ClassVar[FindingKind]
     STORM: _ClassVar[FindingKind]
@@ -135,6 +137,8 @@ MEMBER_DOWN: FindingKind
 CONTROLLERS_AT_RISK: FindingKind
 CONTROLLER_BEHIND: FindingKind
 METADATA_GROWS: FindingKind
+REPLICAS_EMPTY: FindingKind
+TOPIC_LOST: FindingKind
 CLOCK_OFF: FindingKind
 MEMBER_STOPPED: FindingKind
 STORM: FindingKind
