@@ -34,6 +34,7 @@ class NumberedWriter:
         self.acked: dict[int, float] = {}
         self._topic = topic
         self._pause_s = 1 / a_second
+        self._timeout_s = timeout_s
         more = {"enable_idempotence": True} if idempotent else {}  # left out, a record can't be overtaken by the next
         self._producer = data.producer(
             cluster, acks=acks, linger_ms=5, message_timeout_ms=round(timeout_s * 1000), **more
@@ -60,7 +61,7 @@ class NumberedWriter:
             self._produce(number)
             self._producer.poll(0)
             number += 1
-        self._producer.flush(PATIENCE_S)
+        self._producer.flush(self._timeout_s)  # what is not acknowledged by then has been given up
 
     def _produce(self, number: int) -> None:
         def delivered(error: object, _message: object) -> None:
