@@ -1,6 +1,6 @@
 """`make bench-faults`: the fault matrix, on real brokers, beside what is predicted.
 
-python -m tests.bench.faults [--only STORY] [--repeats N] [--elr on|off] [--page PAGE] [--out OUT]
+python -m tests.bench.faults [--only STORY] [--repeats N] [--elr on|off] [--beside JSON] [--page PAGE] [--out OUT]
 
 It takes hours: a fault takes one to five minutes. Everything is in network namespaces of its own.
 """
@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from guardian.errors import GuardianError
 from guardian.model.faults.stories import NAMED
 from tests.bench.faults.bars import MEASURES, judged
 from tests.bench.faults.page import page
@@ -40,13 +41,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", choices=list(NAMED), help="may be repeated (all)")
     parser.add_argument("--repeats", type=int, default=_REPEATS, help="of each fault")
     parser.add_argument("--elr", choices=("on", "off"), help="eligible leader replicas (both)")
+    parser.add_argument(
+        "--beside", type=Path, action="append", help="the JSON file of an earlier run, told with this one"
+    )
     parser.add_argument("--page", type=Path, help="the Markdown page that is written")
     parser.add_argument("--out", type=Path, default=BUILD / "faults.json", help="the JSON file")
     options = parser.parse_args(arguments)
     end_on_sigterm()
     tell = teller()
     names = options.only or list(NAMED)
-    found: list[Row] = []
+    found = [Row.of_json(each) for path in options.beside or () for each in json.loads(path.read_text())["matrix"]]
     try:
         for elr in [options.elr == "on"] if options.elr else [True, False]:
             for several in (False, True):
@@ -54,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
                 found += _measured(of_these, options.repeats, elr=elr, controllers=_QUORUM if several else 1, tell=tell)
     except KeyboardInterrupt:
         say("interrupted: what was measured is written", sys.stderr)
-    except (AssertionError, OSError) as failure:
+    except (AssertionError, GuardianError, OSError) as failure:
         say(f"Error: {failure}", sys.stderr)
         return 2
     told = rows(MEASURES, judged(found))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from guardian.model.faults.outcome import Lost, Outcome
+from guardian.model.faults.outcome import Lost, Outcome, Span
+from guardian.model.faults.unfolding import Ended
 from tests.integration.predictions.happening import Happened
-from tests.integration.predictions.settings import Setting
+from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS, Setting
 from tests.integration.predictions.verdicts import Verdict, judge
 
 
@@ -30,6 +32,23 @@ class Row:
     @property
     def is_silence_foretold(self) -> bool:
         return self.setting.silence_is_foretold
+
+    @staticmethod
+    def of_json(document: Mapping[str, Any]) -> Row:
+        """Return the row of which `to_json` made this. Raises KeyError or ValueError for another document."""
+        predicted, happened = document["predicted"], document["happened"]
+        (setting,) = (each for each in (*SETTINGS, *OF_OTHER_CLIENTS) if each.name == document["setting"])
+        outcome = Outcome(
+            lost=Lost[predicted["lost"]],
+            is_certain=predicted["certain"],
+            lost_s=Span(*predicted["lost_s"]),
+            silent_s=Span(*predicted["silent_s"]),
+            ended=Ended.HEALED,
+            awaited=(),
+            leaders=(),
+        )
+        seen = Happened(happened["acked"], frozenset(range(happened["lost"])), happened["silent_s"])
+        return Row(document["story"], document["elr"], document["repeat"], setting, outcome, seen, document["day"])
 
     def to_json(self) -> dict[str, Any]:
         silent, lost = self.predicted.silent_s, self.predicted.lost_s

@@ -48,7 +48,7 @@ class BrokerLab:
             self._prepare(stack)
             self.kafka.starters = {node: self._starter(node) for node in nodes}
             stack.callback(self.kafka.stop)
-            stack.callback(self.heal)  # a broker that asks controllers whether it may stop waits for their answer
+            stack.callback(self._let_end)
             self.kafka.launch(_STARTED_WITHIN_S, self.give_full_weight)
             self._stack = stack.pop_all()
         return self
@@ -98,6 +98,11 @@ class BrokerLab:
     def _starter(self, node: int) -> list[str]:
         """Return the command by which a node's own is started."""
         return self.network.command(_name(node), [])
+
+    def _let_end(self) -> None:
+        """Undo what keeps nodes from ending: a broker that asks controllers whether it may stop waits for their
+        answer."""
+        self.heal()
 
     def give_full_weight(self) -> None:
         """A broker that gives way to others' commands on a busy machine is fenced, and nobody has cut it off."""

@@ -184,6 +184,12 @@ class FaultLab(BrokerLab):
             case Resume(node):
                 processes.send(self._process(node), signal.SIGCONT)
 
+    def _let_end(self) -> None:
+        super()._let_end()
+        for node in self.kafka.nodes:
+            if node.process is not None:
+                processes.send(node.process, signal.SIGCONT)
+
     def _stop(self, node: int) -> None:
         processes.stop_all([self._process(node)], deadline_s=PATIENCE_S)
 

@@ -1,0 +1,77 @@
+"""The fault matrix: how its rows are judged, kept and told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from guardian.model.faults.outcome import Lost, Outcome, Span
+from guardian.model.faults.unfolding import Ended
+from tests.bench.faults.bars import MEASURES, judged
+from tests.bench.faults.page import page
+from tests.bench.faults.rows import Row
+from tests.bench.report import rows
+from tests.integration.predictions.happening import Happened
+from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
+
+SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Span(6.0, 11.5), Ended.HEALED, (), ())
+LOSES = replace(SAFE, lost=Lost.SECONDS, is_certain=True, lost_s=Span(30.0, 45.0))
+MAY_LOSE = replace(LOSES, is_certain=False, lost_s=Span(0.0, 1.0))
+FINE = Happened(1000, frozenset(), 7.0)
+LOST_SOME = Happened(1000, frozenset({7, 8}), 7.0)
+ROW = Row("leader killed", True, 1, SETTINGS[0], SAFE, FINE, "2026-11-30")
+
+
+@pytest.mark.parametrize(
+    ("predicted", "happened", "wrong_lost", "wrong_safe"),
+    [
+        (SAFE, FINE, False, False),
+        (SAFE, LOST_SOME, False, True),
+        (LOSES, LOST_SOME, False, False),
+        (LOSES, FINE, True, False),
+        (MAY_LOSE, FINE, False, False),
+        (MAY_LOSE, LOST_SOME, False, False),
+    ],
+)
+def test_brokers_contradict_what_was_certain_and_did_not_come(
+    predicted: Outcome, happened: Happened, wrong_lost: bool, wrong_safe: bool
+) -> None:
+    verdict = replace(ROW, predicted=predicted, happened=happened).verdict
+    assert (verdict.wrong_lost, verdict.wrong_safe) == (wrong_lost, wrong_safe)
+
+
+@pytest.mark.parametrize(("silent_s", "in_band"), [(4.9, False), (5.0, True), (14.5, True), (14.6, False)])
+def test_silence_has_a_second_before_and_three_after(silent_s: float, in_band: bool) -> None:
+    assert replace(ROW, happened=Happened(10, frozenset(), silent_s)).verdict.in_band == in_band
+
+
+def test_a_row_is_the_same_when_it_is_read_again() -> None:
+    for setting in (*SETTINGS, *OF_OTHER_CLIENTS):
+        row = replace(ROW, setting=setting, predicted=MAY_LOSE, happened=LOST_SOME)
+        again = Row.of_json(json.loads(json.dumps(row.to_json())))
+        assert again.to_json() == row.to_json()
+
+
+def test_the_bars_are_those_of_the_worst_rows() -> None:
+    faults = [replace(ROW, story=f"fault {number}", setting=each) for number in range(15) for each in SETTINGS[:4]]
+    assert {row.measure.id: row.ok for row in rows(MEASURES, judged(faults))} == {
+        "matrix_faults": True,
+        "wrong_lost": True,
+        "wrong_safe": True,
+        "silence_in_band": True,
+    }
+    wrong = [*faults[:-2], replace(faults[-2], happened=LOST_SOME), replace(faults[-1], predicted=LOSES)]
+    assert [row.ok for row in rows(MEASURES, judged(wrong))] == [True, False, False, True]
+    assert not rows(MEASURES, judged(faults[:-1]))[0].ok, "a fault counts when four settings met it"
+    assert not any(row.ok for row in rows(MEASURES, judged([])))
+    loud = [replace(row, happened=Happened(1, frozenset(), 60.0)) for row in faults[:4]]
+    assert not rows(MEASURES, judged([*faults[4:], *loud]))[3].ok, "56 of 60 are less than 95 %"
+
+
+def test_repeats_are_one_line_of_the_page_with_the_least_and_the_most() -> None:
+    again = replace(ROW, repeat=2, predicted=SAFE, happened=Happened(1100, frozenset(), 12.0))
+    told = page([ROW, again], "`replica.lag.time.max.ms` 10000")
+    (line,) = (line for line in told.splitlines() if line.startswith("| on |"))
+    assert "| nothing | 0 of 1000 to 1100 | 6 to 12 s | 7 to 12 s | loss 2 of 2, silence 2 of 2 | 2026-11-30 |" in line
