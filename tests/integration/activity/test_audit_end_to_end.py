@@ -296,7 +296,7 @@ def test_acls_that_nobody_uses_or_that_are_too_wide_but_never_what_controllers_a
 
 
 def test_the_leaders_detectors_tell_what_is_weak_without_being_asked(site: Site) -> None:
-    """Acknowledged data may be on one of two copies: min.insync.replicas is Kafka's default."""
+    """Acknowledged data may be on one of two copies: min.insync.replicas is 1, as Kafka has it."""
 
     def told() -> list[Row]:
         result = CliRunner().invoke(app, ["findings", "--cluster", "shop", "-o", "json", "--endpoints", site.endpoint])
@@ -307,7 +307,7 @@ def test_the_leaders_detectors_tell_what_is_weak_without_being_asked(site: Site)
     wait_for("finding", told)
     (finding,) = told()
     assert finding["cluster"] == "shop"
-    assert "min.insync.replicas is 1" in finding["evidence"]
+    assert "acks=all may be on the leader alone" in finding["evidence"]
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{site.http}/metrics", timeout=PATIENCE_S) as page:
         assert 'guardian_findings{cluster="shop",kind="topic_weak"}' in page.read().decode()
