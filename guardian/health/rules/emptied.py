@@ -106,7 +106,7 @@ def lost_topics(cluster: str, known: Singles, log_dirs: Iterable[LogDir], partit
             Subject(FindingKind.TOPIC_LOST, cluster, f"topic {topic}"),
             f"{'; '.join(words)}{more}, was away, and is empty since it is back; there is no other copy: its disk is "
             "new or was emptied. Stop the broker before it takes more, if the old disk can still be had",
-            f"guardian topic show {topic} --cluster {cluster}",
+            f"guardian durability --cluster {cluster} --topic {topic}",
             brokers=tuple(sorted({single.broker for _, single in of_topic})),
         )
 

@@ -12,7 +12,7 @@ _HEAD = """\
 
 Each line is a topic of a real cluster of Kafka 4.3: replication factor 3, all in sync, 50 records a second. The fault
 was made by a pulled cable (network namespaces), kill -9, SIGSTOP, or by taking away what was never fsynced.
-`guardian what-if` predicts by the same code.
+`guardian what-if` predicts by the same code. A clock is set for the broker's process alone, by a preloaded library.
 
 Intervals of this cluster: {times}. Lost is counted by the numbers of acknowledged records; silent is the longest time
 without an acknowledgement. `make bench-faults` writes this page; how to read a prediction: [faults](faults.md).
