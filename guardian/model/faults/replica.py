@@ -148,13 +148,14 @@ class Replica:
         others = [self.positions.get(each, 0) for each in self.known.isr if each != self.id]
         return min([len(self.log), *others])
 
-    def isr_now(self, now_s: float, lag_s: float, lives: Callable[[int], bool]) -> set[int]:
-        """Return the ISR that it would have: without those behind for `lag_s`, with those who caught up just now."""
+    def isr_now(self, now_s: float, lag_s: Callable[[int], float], lives: Callable[[int], bool]) -> set[int]:
+        """Return the ISR that it would have: without those behind for their `lag_s`, with those who caught up just
+        now."""
         isr = {self.id}
         for each in self.positions:
             behind_s = now_s - self.caught_up_s[each]
             if each in self.known.isr:
-                if behind_s < lag_s:
+                if behind_s < lag_s(each):
                     isr.add(each)
             elif behind_s == 0 and lives(each) and self.positions[each] >= 0:
                 isr.add(each)

@@ -56,16 +56,18 @@ class Pace:
 
     `session_s`: until a silent broker is fenced, from its last heartbeat to the controller's late look. `shrink_s`:
     until a slow follower is dropped; leaders look every half of replica.lag.time.max.ms. `behind_steps`: how far
-    followers are behind a leader. `contact_s`: from a heal until a broker knows what it missed, `leader_contact_s`
-    until the one does who led when the story began; `beats_s`: from there until its heartbeats arrive, which have a
-    connection of their own; `unfence_s`: from there until it may lead. `client_s`: how long a client takes to find a
-    new leader; `asks_same`: it asks its old leader. `leader_last`: of brokers that are fenced together the leader comes
-    last.
+    followers are behind a leader; `last_shrink_s` and `last_behind_steps` are those of the last replica. `contact_s`:
+    from a heal until a broker knows what it missed, `leader_contact_s` until the one does who led when the story began;
+    `beats_s`: from there until its heartbeats arrive, which have a connection of their own; `unfence_s`: from there
+    until it may lead. `client_s`: how long a client takes to find a new leader; `asks_same`: it asks its old leader.
+    `leader_last`: of brokers that are fenced together the leader comes last.
     """
 
     session_s: float
     shrink_s: float
+    last_shrink_s: float
     behind_steps: int
+    last_behind_steps: int
     contact_s: float
     leader_contact_s: float
     beats_s: float
@@ -84,21 +86,30 @@ _CLIENT_S = (0.0, 1.0)  # retry.backoff.max.ms
 LATEST_SHRINK = 1.5
 """When a slow follower leaves the ISR at the latest, in replica.lag.time.max.ms: leaders look every half of it."""
 _FENCES_LATE = 1.5  # the slowest fencing that was measured, in session time-outs
-_BEHIND = (0, 4)  # a second: replica.fetch.wait.max.ms, and the fetch under way; measured up to 0.98 s
+_BEHIND = 4  # steps, a second: replica.fetch.wait.max.ms, and the fetch under way; measured up to 0.98 s
+# When followers leave the ISR, and the last of them, in replica.lag.time.max.ms; and how far each was behind. Leaders
+# look every half of it: whoever had a record more than the others may leave at the next look, and what only he had is
+# acknowledged in between.
+_ALIKE = ((1.0, 1.0, 0, 0), (LATEST_SHRINK, LATEST_SHRINK, _BEHIND, _BEHIND))
+_IN_TURN = ((1.0, LATEST_SHRINK, _BEHIND, 0),)
 
 
 def paces(times: Times, *, several: bool, heals: bool) -> Iterator[Pace]:
     """Yield every mix of fast and slow; `several`: more than one broker may be fenced at a time; `heals`: brokers may
     find their controllers again one after another."""
     orders = (True, False) if several else (True,)
-    contacts = (*_TOGETHER, *_APART) if heals else _TOGETHER
-    for session, replicas, (contact, leaders_contact, beats_s), client, leader_last in product(
-        (0, 1), (0, 1), contacts, (0, 1), orders
-    ):
+    ways = list(product(_ALIKE, _TOGETHER))
+    if heals:
+        ways += [*product(_ALIKE, _APART), *product(_IN_TURN, _TOGETHER)]
+    for session, (isr, contacts), client, leader_last in product((0, 1), ways, (0, 1), orders):
+        shrink, last_shrink, behind, last_behind = isr
+        contact, leaders_contact, beats_s = contacts
         yield Pace(
             session_s=(max(0.0, times.session_s - times.heartbeat_s), times.session_s * _FENCES_LATE)[session],
-            shrink_s=times.replica_lag_s * (1.0, LATEST_SHRINK)[replicas],
-            behind_steps=_BEHIND[replicas],
+            shrink_s=times.replica_lag_s * shrink,
+            last_shrink_s=times.replica_lag_s * last_shrink,
+            behind_steps=behind,
+            last_behind_steps=last_behind,
             contact_s=CONTACT_S[contact],
             leader_contact_s=CONTACT_S[leaders_contact],
             beats_s=beats_s,

@@ -136,8 +136,7 @@ class World:
             self.producer.step(self.now_s, FIRST + step, self.replicas)
             for replica in self.replicas.values():
                 replica.lengths.append(len(replica.log))
-            if not self.pace.behind_steps:
-                self._replicate()
+            self._replicate(only_near=True)
             for broker in self.record.awaited():
                 self.awaited.setdefault(broker)
 
@@ -264,16 +263,24 @@ class World:
             is_back = record.leader == returned and returned in self.was_away
             self.turns.append(Turn(self.now_s, Ended.RETURNED if is_back else Ended.ELECTED, record.leader))
 
-    def _replicate(self) -> None:
-        """Let every follower fetch from whom it takes for the leader."""
+    def _behind(self, broker: int) -> int:
+        return self.pace.last_behind_steps if broker == self.record.replicas[-1] else self.pace.behind_steps
+
+    def _shrink_s(self, broker: int) -> float:
+        return self.pace.last_shrink_s if broker == self.record.replicas[-1] else self.pace.shrink_s
+
+    def _replicate(self, *, only_near: bool = False) -> None:
+        """Let every follower fetch from whom it takes for the leader; or those who are no step behind it."""
         for replica in self.replicas.values():
+            if only_near and self._behind(replica.id):
+                continue
             leader = self.replicas.get(replica.known.leader)
             if replica.lags_in == replica.known.epoch:
                 continue
             if leader is None or leader is replica or not self._linked(replica.id, leader.id):
                 continue
             if replica.awake(self.now_s) and leader.leads(self.now_s) and leader.known.epoch == replica.known.epoch:
-                replica.fetch(leader, self.pace.behind_steps, self.now_s)
+                replica.fetch(leader, self._behind(replica.id), self.now_s)
 
     def _keep_isr(self) -> None:
         """Let the leader drop who is behind for too long, and take back who has caught up."""
@@ -283,7 +290,7 @@ class World:
         leader.mark(self.now_s)
         if not self._reaches_controller(leader.id) or leader.out_of_contact:
             return
-        isr = leader.isr_now(self.now_s, self.pace.shrink_s, self._lives)
+        isr = leader.isr_now(self.now_s, self._shrink_s, self._lives)
         if isr != set(self.record.isr):
             wanted = tuple(each for each in self.record.replicas if each in isr)
             shrinks = not set(self.record.isr) <= isr
