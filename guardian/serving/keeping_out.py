@@ -1,6 +1,6 @@
 """Keep those who flood a port out before they are accepted: the kernel drops what they send to begin connections.
 
-To accept a connection and close it again costs the member some fifty microseconds, of which a flood has thousands a
+To accept a connection and close it again keeps the member's interpreter from others, and a flood has thousands a
 second. It is told by what was refused lately; the filter (guardian.serving.rules.keeping_out) is taken away when that
 has been quiet for a while.
 """
