@@ -12,10 +12,12 @@ _TELL = """
 import os
 from pathlib import Path
 from guardian.giving_way import give_way
-autogroup, before = Path("/proc/self/autogroup"), os.nice(0)
-group_before = autogroup.read_text().split()[-1] if autogroup.exists() else "0"
+def group():  # of a session that has no group of its own, such as the first process's, the file is empty
+    words = Path("/proc/self/autogroup").read_text().split() if os.path.exists("/proc/self/autogroup") else []
+    return words[-1] if words else "0"
+before, group_before = os.nice(0), group()
 give_way()
-print(os.nice(0) - before, group_before, autogroup.read_text().split()[-1] if autogroup.exists() else "0")
+print(os.nice(0) - before, group_before, group())
 """
 
 
