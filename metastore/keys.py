@@ -71,7 +71,8 @@ class Table(IntEnum):
     DOCUMENT = 45  # roles, approval policy: by name
     ENDED_SESSION = 46  # sessions of the console that were signed out, by when they would end
     CLUSTER_BY_ID = 47  # Kafka's cluster.id -> the name of the cluster that has it, in UTF-8
-    TICKET_INDEX = 40  # cluster -> its tickets that are not over, and how many are in each state
+    TICKET_INDEX = 40  # cluster -> its open tickets that are no drafts, and how many tickets are in each state
+    TICKET_DRAFTS = 48  # cluster, bucket -> its drafts
     TICKET_ORDER = 41  # what a list is narrowed down to, position of a ticket -> nothing
 
     @property
@@ -101,6 +102,7 @@ plan = _by_text(Table.PLAN)  # by its hash
 plan_chunks = _by_text(Table.PLAN_CHUNK)  # by the plan's hash: the prefix of its chunks, in their order
 ticket = _by_text(Table.TICKET)  # by its id
 ticket_index = _by_text(Table.TICKET_INDEX)  # by the cluster's name
+ticket_drafts = _by_text(Table.TICKET_DRAFTS)  # by the cluster's name: the prefix of its buckets
 ticket_by_idempotency_key = _by_text(Table.TICKET_BY_IDEMPOTENCY_KEY)
 execution = _by_text(Table.EXECUTION)  # by the ticket's id
 execution_tasks = _by_text(Table.EXECUTION_TASK)  # the same: the prefix of its tasks, in the order of their numbers
@@ -124,6 +126,11 @@ def applied_index() -> bytes:
 def checksum() -> bytes:
     """The running checksum of what was applied."""
     return Table.META.prefix + _text("checksum")
+
+
+def ticket_drafts_in(cluster_name: str, bucket: int) -> bytes:
+    """Return the key of one bucket of a cluster's drafts, from 0 to 255."""
+    return ticket_drafts(cluster_name) + bytes((bucket,))
 
 
 def level() -> bytes:

@@ -7,7 +7,7 @@ Any thread may use it, beside the thread that applies commands. Segments have vi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from guardian.model.event import Call, Event
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.protection import Protection
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import DRIVEN_STATES, Ticket, TicketState
 from guardian.model.topology import Cluster
 from guardian.model.wire.actors import agent_of
 from guardian.model.wire.federation import cluster_from_proto
@@ -211,13 +211,16 @@ class Views:
         """Return how many tickets are in each state, by cluster: of one, or of all that have some."""
         return ticket_index.counts(self._snapshot, cluster)
 
-    def open_tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
-        """Return the tickets of a cluster, or of all, that are not over, newest first."""
-        return tuple(sorted(tickets.open_tickets(self._snapshot, cluster), key=_newest_first))
+    def open_tickets(
+        self, cluster: str | None = None, states: Collection[TicketState] | None = None
+    ) -> tuple[Ticket, ...]:
+        """Return the tickets of a cluster, or of all, that are not over, newest first; those in some states (None: in
+        any). There may be any number of drafts, and they are read only where they are asked for."""
+        return tuple(sorted(tickets.open_tickets(self._snapshot, cluster, states), key=_newest_first))
 
-    def driven_tickets(self) -> tuple[Ticket, ...]:
-        """Return the tickets that the executor has work on, oldest first."""
-        return tuple(ticket for ticket in reversed(self.open_tickets()) if ticket.state.is_driven)
+    def driven_tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
+        """Return the tickets of a cluster, or of all, that the executor has work on, oldest first."""
+        return tuple(reversed(self.open_tickets(cluster, DRIVEN_STATES)))
 
     def execution(self, ticket_id: str) -> Execution | None:
         return tickets.stored_execution(self._snapshot, ticket_id)

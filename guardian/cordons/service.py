@@ -117,7 +117,7 @@ def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now
 
 def _restored(views: Views, cluster: str) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the brokers of partitions of topics that tickets make anew on their way back."""
-    rolled = (each for each in views.open_tickets(cluster) if each.state is TicketState.ROLLING_BACK)
+    rolled = views.open_tickets(cluster, [TicketState.ROLLING_BACK])
     requests = (each for each in rolled if not kind_of(each).moves_replicas)  # a plan of moves is large
     plans = [plan for each in requests if (plan := views.plan(each.plan_hash)) is not None]
     return {
@@ -130,9 +130,7 @@ def _restored(views: Views, cluster: str) -> dict[TopicPartition, tuple[int, ...
 
 def _created(views: Views, cluster: str) -> Iterator[PartitionMove]:
     """The partitions that tickets of the cluster create: they are written down before they are asked for."""
-    for ticket in views.open_tickets(cluster):
-        if ticket.state not in _CREATING:
-            continue
+    for ticket in views.open_tickets(cluster, _CREATING):
         execution = views.execution(ticket.id)
         if execution is not None:
             yield from (task.move for task in execution.tasks if task.move.is_new)

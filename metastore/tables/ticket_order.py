@@ -144,11 +144,11 @@ def _open_positions(view: ReadView, wanted: TicketFilter, after: bytes) -> list[
     states = wanted.states - _OVER
     if not states:
         return []
+    known = [state for state in TicketState if state.value in states]
     found = (
         keys.ticket_position(each.created_at_ms, each.id)
         for cluster in wanted.clusters or (None,)
-        for each in ticket_index.open_entries(view, cluster)
-        if each.state in states
+        for each in ticket_index.open_entries(view, cluster, known)
     )
     return sorted(position for position in found if position > after)
 

@@ -15,7 +15,7 @@ is carried to the others by the command that changes it: no crash comes in betwe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput, NotFound
@@ -195,15 +195,20 @@ def other_parts(view: ReadView, ticket: Ticket) -> list[Ticket]:
     return [other for other in found if other is not None]
 
 
-def open_messages(view: ReadView, cluster: str | None = None) -> Iterator[tickets_pb2.Ticket]:
-    """Yield the tickets of a cluster, or of all, that are not over, as they are stored."""
-    values = view.get_many([keys.ticket(ticket_id) for ticket_id in ticket_index.open_ids(view, cluster)])
+def open_messages(
+    view: ReadView, cluster: str | None = None, states: Collection[TicketState] | None = None
+) -> Iterator[tickets_pb2.Ticket]:
+    """Yield the tickets of a cluster, or of all, that are not over, as they are stored; those in some states (None: in
+    any)."""
+    values = view.get_many([keys.ticket(ticket_id) for ticket_id in ticket_index.open_ids(view, cluster, states)])
     return (tickets_pb2.Ticket.FromString(value) for value in values if value is not None)
 
 
-def open_tickets(view: ReadView, cluster: str | None = None) -> Iterator[Ticket]:
-    """Yield the tickets of a cluster, or of all, that are not over."""
-    return map(ticket_from_proto, open_messages(view, cluster))
+def open_tickets(
+    view: ReadView, cluster: str | None = None, states: Collection[TicketState] | None = None
+) -> Iterator[Ticket]:
+    """Yield the tickets of a cluster, or of all, that are not over; those in some states (None: in any)."""
+    return map(ticket_from_proto, open_messages(view, cluster, states))
 
 
 def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:

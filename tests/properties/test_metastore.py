@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guardian.model.ticket import TicketState
 from guardian.model.wire.tickets import ticket_from_proto
 from metastore import keys
 from metastore.appends import check
@@ -244,10 +245,17 @@ def test_indices_name_the_tickets_that_are_stored(log: list[bytes]) -> None:
     for cluster in ("live", "bulk"):
         open_ones = [ticket.id for ticket in tickets if ticket.cluster == cluster and not ticket.state.is_over]
         assert sorted(ticket_index.open_ids(views.snapshot, cluster)) == sorted(open_ones)
+        for state in TicketState:
+            of_state = [each.id for each in tickets if (each.cluster, each.state) == (cluster, state)]
+            assert sorted(ticket_index.open_ids(views.snapshot, cluster, [state])) == (
+                [] if state.is_over else sorted(of_state)
+            )
         counts = views.ticket_counts(cluster).get(cluster, Counter())
         assert counts == Counter(ticket.state for ticket in tickets if ticket.cluster == cluster)
     stored = views.snapshot.scan(keys.Table.TICKET_INDEX.prefix)
     assert len(stored) == len({ticket.cluster for ticket in tickets}), "none is left of a cluster without tickets"
+    drafts = [ticket for ticket in tickets if ticket.state is TicketState.DRAFT]
+    assert len(views.snapshot.scan(keys.Table.TICKET_DRAFTS.prefix)) <= len(drafts), "no bucket without drafts is left"
     for plan_hash in filter(views.has_plan, HASHES):
         is_used = any(ticket.plan_hash == plan_hash for ticket in tickets)
         assert plans.may_go(views.snapshot, plan_hash, before_ms=1 << 60) is not is_used

@@ -366,9 +366,7 @@ def _transition(act: Act, ticket: Ticket, reason: str, now_ms: int) -> TicketTra
 def _busy(views: Views, cluster: str, kind: CureKind) -> dict[TopicPartition, str]:
     """Partitions that tickets keep from the cure, each with one of them."""
     found: dict[TopicPartition, str] = {}
-    for ticket in views.driven_tickets():
-        if ticket.cluster != cluster:
-            continue
+    for ticket in views.driven_tickets(cluster):
         work = views.execution(ticket.id) or views.plan(ticket.plan_hash)
         if work is not None:
             found |= dict.fromkeys(moved_by(ticket, work, kind), f"ticket {ticket.id}")
@@ -377,11 +375,7 @@ def _busy(views: Views, cluster: str, kind: CureKind) -> dict[TopicPartition, st
 
 def _running(cluster: str, views: Views) -> tuple[str, ...]:
     """Tickets that the executor is at."""
-    return tuple(
-        ticket.id
-        for ticket in views.driven_tickets()
-        if ticket.cluster == cluster and ticket.state is not TicketState.APPROVED
-    )
+    return tuple(ticket.id for ticket in views.driven_tickets(cluster) if ticket.state is not TicketState.APPROVED)
 
 
 def _idle(tickets: Sequence[Ticket], views: Views) -> dict[str, Idle]:

@@ -145,8 +145,8 @@ def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
     """By removals that are under way. Other tickets about brokers, such as a rolling restart, move nothing off them."""
     return frozenset(
         broker
-        for ticket in views.open_tickets(cluster)
-        if ticket.state.is_driven and ticket.ask is not None and ticket.ask.kind.traits.empties
+        for ticket in views.driven_tickets(cluster)
+        if ticket.ask is not None and ticket.ask.kind.traits.empties
         for broker in ticket.ask.brokers
     )
 
@@ -154,9 +154,7 @@ def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
 def _moving(views: Views, cluster: str) -> frozenset[TopicPartition]:
     """The partitions that tickets move, or are about to."""
     found: set[TopicPartition] = set()
-    for ticket in views.open_tickets(cluster):
-        if not ticket.state.is_driven:
-            continue
+    for ticket in views.driven_tickets(cluster):
         execution = views.execution(ticket.id)
         if execution is not None:
             found |= {task.move.partition for task in execution.tasks if not task.state.is_over}

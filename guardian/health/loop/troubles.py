@@ -120,7 +120,7 @@ class TroubleLooks:
         """The brokers that removals are at; only asked for where it counts."""
         if not any(each.state is BrokerState.DRAINING and each.id not in alive for each in cluster.brokers):
             return frozenset()
-        return troubles.emptied_by(self._store.read_local().open_tickets(cluster.name))
+        return troubles.emptied_by(self._store.read_local().driven_tickets(cluster.name))
 
     def replicas(self, cluster: Cluster, now_ms: int) -> Iterator[Sighting]:
         """Reassignments are read before partitions, as the executor does. Of a broker that lives, or did a moment ago,

@@ -84,7 +84,7 @@ class ReplicatedProtectionStore:
 
     def held_keys(self, cluster: str) -> frozenset[ConfigKey]:
         views = self._store.read_local()
-        executions = (views.execution(ticket.id) for ticket in views.driven_tickets() if ticket.cluster == cluster)
+        executions = (views.execution(ticket.id) for ticket in views.driven_tickets(cluster))
         return frozenset(
             ConfigKey.of(intent) for execution in executions if execution is not None for intent in execution.throttles
         )

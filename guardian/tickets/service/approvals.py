@@ -55,7 +55,7 @@ class ApprovalKeeper:
 
     def tick(self) -> list[str]:
         """One sentence for each ticket that was expired or approved, and one when the policy can't be read."""
-        waiting = [ticket for ticket in self._store.read_local().open_tickets() if ticket.state in _WAITING]
+        waiting = self._store.read_local().open_tickets(states=_WAITING)
         said: list[str] = []
         policy = _NOBODY
         if any(ticket.state is TicketState.PENDING for ticket in waiting):

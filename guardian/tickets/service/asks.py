@@ -181,8 +181,8 @@ class Asks:
         observation = observe_known(admin, scope_of_ask(execution, answer), self._now_ms())
         others = [
             (each, found)
-            for each in self._store.read_local().driven_tickets()
-            if each.cluster == ticket.cluster and each.ask is not None
+            for each in self._store.read_local().driven_tickets(ticket.cluster)
+            if each.ask is not None
             if (found := self._store.read_local().execution(each.id)) is not None
         ]
         world = self._operations.world(ticket, ask, observation, admin, answer, others, {}, execution.operation)

@@ -151,7 +151,7 @@ class Previews:
 
     def _outlook(self, ticket: Ticket, work: Execution | Plan, observation: ClusterObservation) -> Outlook:
         views, now = self._store.read_local(), self._now_ms()
-        driven = [each for each in views.driven_tickets() if each.cluster == ticket.cluster]
+        driven = views.driven_tickets(ticket.cluster)
         now_on = [each for each in driven if not why_later(each, driven)]
         jobs = [Job(each, found) for each in now_on if (found := self._work(views, each)) is not None]
         barred = anew = ""
@@ -172,8 +172,8 @@ class Previews:
     def _standing_rates(self, cluster: str) -> dict[int, int]:
         """As the executor finds them."""
         views = self._store.read_local()
-        limiting = [each for each in views.open_tickets(cluster) if kind_of(each).limits_rates]
-        plans = [views.plan(each.plan_hash) for each in limiting if each.state is TicketState.RUNNING]
+        running = views.open_tickets(cluster, [TicketState.RUNNING])
+        plans = [views.plan(each.plan_hash) for each in running if kind_of(each).limits_rates]
         return lowest_rates(plan for plan in plans if plan is not None)
 
     def _plan(self, ticket: Ticket) -> Plan:

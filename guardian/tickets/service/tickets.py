@@ -348,8 +348,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _require_unheld(self, ticket: Ticket, execution: Execution | None) -> None:
         """Raises Conflict when what it would adopt is on brokers of another ticket that is under way."""
         views, held = self._store.read_local(), dict[int, str]()
-        for other in views.open_tickets(ticket.cluster):
-            begun = views.execution(other.id) if other.state.is_driven and other.id != ticket.id else None
+        for other in views.driven_tickets(ticket.cluster):
+            begun = views.execution(other.id) if other.id != ticket.id else None
             held |= dict.fromkeys(brokers_of(begun) if begun is not None else (), other.id)
         why = foreign.why_not_adopted(execution, held)
         if why:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, Ticket
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.model.wire.federation import cluster_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
-from metastore.memory import MemoryStore
+from metastore.memory import MemorySnapshot, MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import tickets
 from metastore.tables.packed_executions import put_execution
@@ -346,6 +347,30 @@ def test_driven_tickets_are_those_that_whoever_reads_all_of_them_finds(moves: li
         assert store.views.open_tickets() == store.views.open_tickets("live")
         assert store.views.open_tickets("bulk") == ()
         assert listed(store, "bulk", states=open_states) == []
+
+
+def test_what_the_executor_asks_for_reads_nothing_of_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, read = Store(), list[object]()
+    for number in range(100):
+        draft = TicketTransition(TicketState.DRAFT, 10, "ann", "")
+        store.add(replace(TICKET, id=f"d{number}", state=TicketState.DRAFT, idempotency_key="", history=(draft,)))
+    store.add(TICKET)
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+
+    def counted(method: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def call(*given: object) -> list[Any]:
+            found = method(*given)
+            read.extend(found)
+            return found
+
+        return call
+
+    for name in ("scan", "get_many"):
+        monkeypatch.setattr(MemorySnapshot, name, counted(getattr(MemorySnapshot, name)))
+    assert len(store.views.open_tickets()) == 101
+    read.clear()
+    assert ids(store.views.driven_tickets()) == ["t1"]
+    assert len(read) == 2, "the cluster's record, and the ticket"
 
 
 def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(
