@@ -2,9 +2,9 @@
 
 Who comes over his share replaces the oldest of his own connections that gets no answer: an address that holds the port
 by connections that say nothing, or say it slowly, is still answered when it asks. Each has a moment to say something,
-unless who comes has no connection yet, so that a flood is mostly refused, which costs little; and where all of his get
-answers he is refused too. A port that
-is full makes room at whoever holds most of it (guardian.serving.rules.shares).
+unless who comes has few connections beside his whose place he takes, so that a flood is mostly refused, which costs
+little; and where all of his get answers he is refused too. A port that is full makes room at whoever holds most of it
+(guardian.serving.rules.shares).
 
 The system hands connections over in the order in which they came: who asks waits behind all of a flood. What is over
 a share is therefore mostly refused, at the cost of a close: few are replaced at a time, and the work of taking one does
@@ -31,6 +31,7 @@ from guardian.serving.rules.shares import Held, PortShare, holder_of, who_makes_
 _MOMENT_S = 0.25
 _AT_ONCE = 64  # taken in a turn, or cut off and not closed yet, before others on the loop have theirs
 _OWN_AT_ONCE = 8  # cut off and not closed yet, beyond which nobody replaces his own
+_FEW = 8  # times as many has he who makes room for one with few connections
 _REFUSED_AT_ONCE = 512  # in a turn: who waits behind a flood in the system's queue is reached by refusing it
 
 
@@ -111,7 +112,8 @@ class LimitedListener(socket.socket):
         if not idle or (holder == newcomer and len(self._leaving) >= _OWN_AT_ONCE):
             return False
         oldest, since_s = next(iter(idle.items()))
-        if self._held.of(newcomer) and time.monotonic() - since_s < _MOMENT_S:
+        has_few = self._held.of(newcomer) * _FEW < self._held.of(holder)
+        if not has_few and time.monotonic() - since_s < _MOMENT_S:
             return False
         self._forget(oldest)
         self._leaving.add(oldest)

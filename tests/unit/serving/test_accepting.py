@@ -90,3 +90,20 @@ def test_one_who_comes_from_elsewhere_has_a_place_while_a_flood_leaves(monkeypat
         for connection, _ in taken:
             stack.enter_context(connection)
         assert [address for _, address in taken][-1] == OTHER
+
+
+def test_one_with_few_connections_takes_the_place_of_a_flood_s_that_have_just_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accepting, "_MOMENT_S", PATIENCE_S)  # nobody of the flood has had it
+    with listening(PortShare(_OF_ONE, _OF_ONE)) as (listener, connect), ExitStack() as stack:
+        for _ in range(_OF_ONE):
+            connect(ONE)
+        for connection, _ in turn(listener):
+            stack.enter_context(connection)
+        for address in (OTHER, OTHER, ONE):  # he has one already when the second comes
+            connect(address)
+        taken = turn(listener)
+        for connection, _ in taken:
+            stack.enter_context(connection)
+        assert [address for _, address in taken] == [OTHER, OTHER]
