@@ -152,7 +152,7 @@ bench-flood: setup  ## three members under floods of connections, bodies, stream
 	$(BIN)/python -m tests.bench.flood
 
 bench-faults: fault-tools plugin  ## the fault matrix on real brokers beside what is predicted, in hours; exits 1 when a bar is missed
-	$(BIN)/python -m tests.bench.faults --page docs/fault-matrix.md
+	$(BIN)/python -m tests.bench.faults --recorded docs/fault-matrix.jsonl --page docs/fault-matrix.md
 
 screenshots: plugin  ## the console's pages for the docs: a simulated fleet, a ticket that runs, the demo (apt-get install chromium), in about ten minutes
 	$(BIN)/python -m tests.screenshots

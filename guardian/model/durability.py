@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from math import inf
 
 from guardian.model.cluster_state import Eligible, PartitionState
 
@@ -49,10 +50,15 @@ class BrokerPlace:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """`min_isr` is min.insync.replicas, `is_unclean` unclean.leader.election.enable."""
+    """`min_isr` is min.insync.replicas, `is_unclean` unclean.leader.election.enable.
+
+    `after_max_s` and `before_max_s` are message.timestamp.after.max.ms and message.timestamp.before.max.ms in seconds.
+    """
 
     min_isr: int
     is_unclean: bool
+    after_max_s: float = inf
+    before_max_s: float = inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ from guardian.model.topology import Cluster, TopicPartition
 
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
+_RECORD_TIME = "message.timestamp.type"
+_AFTER_MAX, _BEFORE_MAX = "message.timestamp.after.max.ms", "message.timestamp.before.max.ms"
+_OF_TOPICS = frozenset({_MIN_ISR, _UNCLEAN, _RECORD_TIME, _AFTER_MAX, _BEFORE_MAX})
 _REPLICA_LAG = "replica.lag.time.max.ms"
 _REBALANCE = "auto.leader.rebalance.enable"
 
@@ -54,11 +57,11 @@ def _topics(admin: KafkaAdmin, patterns: Iterable[str]) -> dict[str, TopicFacts]
     for name, state in admin.describe_partitions().items():
         if _is_wanted(name, wanted):
             partitions.setdefault(name.topic, {})[name.partition] = state
-    settings = admin.effective_configs([(TOPIC, topic) for topic in partitions], {_MIN_ISR, _UNCLEAN})
+    settings = admin.effective_configs([(TOPIC, topic) for topic in partitions], _OF_TOPICS)
     eligible = eligible_of(admin, partitions).partitions
     return {
         topic: TopicFacts(
-            TopicSettings(int(values.get(_MIN_ISR, "1")), values.get(_UNCLEAN) == "true"),
+            _settings(values),
             partitions[topic],
             {
                 number: eligible[each]
@@ -68,6 +71,12 @@ def _topics(admin: KafkaAdmin, patterns: Iterable[str]) -> dict[str, TopicFacts]
         )
         for (_, topic), values in settings.items()
     }
+
+
+def _settings(values: Mapping[str, str]) -> TopicSettings:
+    limits = {} if values.get(_RECORD_TIME) == "LogAppendTime" else values
+    after_max_s, before_max_s = (float(limits.get(name, "inf")) / 1000 for name in (_AFTER_MAX, _BEFORE_MAX))
+    return TopicSettings(int(values.get(_MIN_ISR, "1")), values.get(_UNCLEAN) == "true", after_max_s, before_max_s)
 
 
 def eligible_of(admin: KafkaAdmin, topics: Mapping[str, Mapping[int, PartitionState]]) -> EligibleLeaders:

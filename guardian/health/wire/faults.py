@@ -20,11 +20,13 @@ def fault_of(request: pb.PredictFaultRequest) -> Fault:
     """Return the fault that is asked about. Raises InvalidInput."""
     kind = request.WhichOneof("fault")
     if kind is None:
-        raise InvalidInput("fault: missing (got none); give cut, kill, power or lose")
+        raise InvalidInput("fault: missing (got none); give cut, kill, power, lose or clock")
     asked = getattr(request, kind)
     of_all = (tuple(asked.brokers), tuple(asked.racks), tuple(asked.idcs), asked.seconds)
     if isinstance(asked, pb.NetworkCut):
         return Fault(Blow.CUT, asked.number, *of_all)
+    if isinstance(asked, pb.WrongClocks):
+        return Fault(Blow.CLOCK, 0, *of_all, ahead_s=asked.ahead_s)
     return Fault(_BLOWS[kind], 0, *of_all, tuple(asked.order), asked.every_s or _EVERY_S)
 
 

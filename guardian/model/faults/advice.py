@@ -39,6 +39,13 @@ def advice(now: Cluster, fault: Fault, found: Sequence[TopicPrediction]) -> Iter
             f"replica.lag.time.max.ms {_price(lag_s)} of silence; {_price(_SHORT_LAG_S)}, and slow followers leave the "
             "ISR sooner"
         )
+    if fault.blow is Blow.CLOCK and found:
+        yield (
+            "leaders refuse for good what is produced while message.timestamp.after.max.ms or "
+            "message.timestamp.before.max.ms is exceeded, with any acks: set clocks by NTP, and watch them"
+            if any(each.silent_s.least_s for each in found)
+            else "records are taken: neither message.timestamp.after.max.ms nor message.timestamp.before.max.ms is met"
+        )
     if not now.elr:
         yield (
             "controllers keep no eligible leader replicas: raise eligible.leader.replicas.version to 1 (Kafka 4.0), so "

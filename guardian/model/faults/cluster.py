@@ -11,9 +11,21 @@ from enum import IntEnum
 
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import Eligible, PartitionState
-from guardian.model.durability import BrokerPlace, TopicFacts
+from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.faults.controller import NO_LEADER, Record, Settings
-from guardian.model.faults.event import Act, Cut, Event, Heal, Kill, Lose, PowerLoss, Start, Story
+from guardian.model.faults.event import (
+    Act,
+    ClockJump,
+    Cut,
+    ElectPreferred,
+    Event,
+    Heal,
+    Kill,
+    Lose,
+    PowerLoss,
+    Start,
+    Story,
+)
 from guardian.model.faults.outcome import Lost, Outcome, Span, outcome
 from guardian.model.faults.stories import story
 from guardian.model.faults.times import Times
@@ -22,6 +34,7 @@ from guardian.model.text import some
 
 CUTS = range(1, 9)
 MOST_S = 600.0
+MOST_AHEAD_S = 366 * 86_400.0
 UNKNOWN_QUORUM = (-2, -3, -4)  # ids that no node has
 _CONTROLLERS_FROM = 1000
 
@@ -33,6 +46,7 @@ class Blow(IntEnum):
     KILL = 2
     POWER = 3
     LOSE = 4
+    CLOCK = 5
 
 
 _ACTS: Mapping[Blow, Callable[[int], Act]] = {Blow.KILL: Kill, Blow.POWER: PowerLoss, Blow.LOSE: Lose}
@@ -43,7 +57,8 @@ class Fault:
     """A fault as a person asks about it.
 
     `number` is that of the cut, 1 to 8. `brokers`, `racks` and `idcs` are hit together. The fault lasts `seconds`: then
-    links heal, or brokers are started in the order of `order`, else all at once; 0: they stay away.
+    links heal, clocks are right, or brokers are started in the order of `order`, else all at once; 0: for good.
+    `ahead_s` is how much clocks are ahead, or behind if negative.
     """
 
     blow: Blow
@@ -54,6 +69,7 @@ class Fault:
     seconds: float = 60.0
     order: tuple[int, ...] = ()
     every_s: float = 30.0
+    ahead_s: float = 0.0
 
     def __post_init__(self) -> None:
         if (self.blow is Blow.CUT) != (self.number in CUTS):
@@ -64,6 +80,8 @@ class Fault:
             raise InvalidInput(
                 f"every_s: too long (got {self.every_s:g} for each start); use {MOST_S:g} s for all at most"
             )
+        if (self.blow is Blow.CLOCK) != (0 < abs(self.ahead_s) <= MOST_AHEAD_S):
+            raise InvalidInput(f"ahead_s: out of range (got {self.ahead_s:g}); use up to a year for clocks, else 0")
         needs_brokers = self.number not in (7, 8)
         if needs_brokers and not (self.brokers or self.racks or self.idcs):
             raise InvalidInput("brokers, racks and idcs: nothing is hit (got none); name a broker, a rack or an IDC")
@@ -112,7 +130,7 @@ def predict(now: Cluster, fault: Fault, acks: Iterable[bool] = (True, False)) ->
     played: dict[object, Outcome] = {}
     found = []
     for name, facts in now.topics.items():
-        settings = Settings(facts.settings.min_isr, facts.settings.is_unclean, now.elr)
+        settings = _settings(facts.settings, elr=now.elr)
         states = [
             _beginning(state, facts.eligible.get(number, Eligible()), now)
             for number, state in facts.partitions.items()
@@ -122,6 +140,10 @@ def predict(now: Cluster, fault: Fault, acks: Iterable[bool] = (True, False)) ->
             outcomes = [_outcome(played, each, settings, told, now, acks_all=acks_all) for each in states]
             found.append(_worst(name, acks_all, outcomes))
     return sorted(found, key=lambda each: (-each.lost, -each.silent_s.most_s, each.topic, not each.acks_all))
+
+
+def _settings(topic: TopicSettings, *, elr: bool) -> Settings:
+    return Settings(topic.min_isr, topic.is_unclean, elr, topic.after_max_s, topic.before_max_s)
 
 
 def _hit(now: Cluster, fault: Fault) -> frozenset[int]:
@@ -143,6 +165,10 @@ def _story(now: Cluster, fault: Fault, hit: frozenset[int]) -> Story:
     if fault.blow is Blow.CUT:
         heal: list[tuple[float, Act]] = [(fault.seconds, Heal())] if fault.seconds else []
         return story(str(fault), (0.0, _cut(now, fault.number, hit)), *heal)
+    if fault.blow is Blow.CLOCK:
+        moments = [(0.0, fault.ahead_s), *([(fault.seconds, 0.0)] if fault.seconds else [])]
+        jumps = [(at_s, ClockJump(each, ahead_s)) for at_s, ahead_s in moments for each in sorted(hit)]
+        return story(str(fault), *jumps)
     acts: list[tuple[float, Act]] = [(0.0, _ACTS[fault.blow](each)) for each in sorted(hit)]
     if fault.seconds:
         first = [each for each in fault.order if each in hit]
@@ -168,7 +194,7 @@ def _is_touched(state: PartitionState, fault: Fault, hit: frozenset[int]) -> boo
     """Tell whether it is about this partition: cuts are about those that a hit broker leads, or those it follows."""
     if fault.number in (7, 8):
         return True
-    if fault.number in (2, 4, 6):
+    if fault.number in (2, 4, 6) or fault.blow is Blow.CLOCK:
         return state.leader in hit
     if fault.number:
         return state.leader not in hit and not hit.isdisjoint(state.replicas)
@@ -219,7 +245,7 @@ def _renamed_events(events: Iterable[Event], names: Mapping[int, int]) -> Iterat
     """Yield what happens to the partition's own brokers and to the controllers."""
     for event in events:
         act = event.act
-        if isinstance(act, Heal):
+        if isinstance(act, Heal | ElectPreferred):
             yield event
         elif isinstance(act, Cut):
             one, other = (frozenset(names[each] for each in side if each in names) for side in (act.one, act.other))

@@ -5,6 +5,7 @@ Oracle: org.apache.kafka.controller.PartitionChangeBuilder and ReplicationContro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,15 +15,25 @@ Lives = Callable[[int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`min_isr` is min.insync.replicas, `elr` tells that eligible.leader.replicas.version is 1."""
+    """`min_isr` is min.insync.replicas, `elr` tells that eligible.leader.replicas.version is 1.
+
+    `after_max_s` and `before_max_s` are message.timestamp.after.max.ms and message.timestamp.before.max.ms: how many
+    seconds a record's time may be ahead of the leader's clock, or behind it (KIP-937). The defaults are Kafka 4's.
+    """
 
     min_isr: int = 1
     unclean: bool = False
     elr: bool = True
+    after_max_s: float = 3600.0
+    before_max_s: float = math.inf
 
     def effective_min_isr(self, replicas: int) -> int:
         """Return the min.insync.replicas that Kafka applies: never more than there are replicas (since 3.7)."""
         return min(self.min_isr, replicas)
+
+    def refuses_at(self, ahead_s: float) -> bool:
+        """Tell whether a leader whose clock is so much ahead (negative: behind) refuses what is produced now."""
+        return ahead_s > self.before_max_s or -ahead_s > self.after_max_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,13 @@ class Record:
 def fence(record: Record, broker: int, settings: Settings, lives: Lives) -> Record:
     """Return the record once `broker` is fenced, or has stopped by itself."""
     return changed(record, tuple(each for each in record.isr if each != broker), settings, lives)
+
+
+def prefer(record: Record, lives: Lives) -> Record:
+    """Return the record once the preferred leader is elected: it stays as it is unless that one is in sync."""
+    preferred = record.replicas[0]
+    may_lead = preferred in record.isr and lives(preferred)
+    return _led(record, preferred) if may_lead and preferred != record.leader else record
 
 
 def forget(record: Record, broker: int, settings: Settings, lives: Lives) -> Record:

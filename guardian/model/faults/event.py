@@ -101,7 +101,13 @@ class ClockJump:
     seconds: float
 
 
-Act = Cut | Heal | Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start | DiskFull | DiskFree | ClockJump
+@dataclass(frozen=True, slots=True)
+class ElectPreferred:
+    """The first of the replicas is elected, if it is in sync: by hand, or by auto.leader.rebalance.enable."""
+
+
+ActOnNode = Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start | DiskFull | DiskFree | ClockJump
+Act = ActOnNode | Cut | Heal | ElectPreferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,6 @@ class Story:
         for event in self.events:
             if isinstance(event.act, Cut):
                 found |= event.act.one | event.act.other
-            elif not isinstance(event.act, Heal):
+            elif isinstance(event.act, ActOnNode):
                 found.add(event.act.node)
         return frozenset(found)

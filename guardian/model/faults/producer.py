@@ -68,6 +68,9 @@ class Producer:
     def _send(self, now_s: float, leader: Replica) -> None:
         if self.acks_all and len(leader.known.isr) < leader.min_isr:
             return
+        if leader.refuses:  # for good: a client does not try again
+            self.pending.clear()
+            return
         records = [record for record, _ in self.pending]
         leader.append(records)
         if self.acks_all:

@@ -31,6 +31,7 @@ class Replica:
     registered: bool = True
     registered_s: float = -_FOREVER
     ended_clean: bool = True
+    is_on_new_disk: bool = False  # which its controllers have not been told of
     beat_s: float = 0.0
     regained_s: float = -_FOREVER
     out_of_contact: bool = False
@@ -41,6 +42,7 @@ class Replica:
     lengths: list[int] = field(default_factory=list)
     led_epoch: int = -1
     led_first: bool = False  # it was the leader when the story began
+    refuses: bool = False  # its clock is so wrong that it refuses what is produced
 
     @staticmethod
     def of(broker: int, start: Record, min_isr: int, *, has_recent: bool, alive: bool = True) -> Replica:

@@ -12,6 +12,7 @@ from guardian.model.faults.event import (
     Cut,
     DiskFree,
     DiskFull,
+    ElectPreferred,
     Event,
     Heal,
     Kill,
@@ -120,6 +121,12 @@ def leader_dies(roles: Roles, seconds: float) -> Story:
     return story("leader killed", (0.0, Kill(roles.leader)), (seconds, Start(roles.leader)))
 
 
+def leader_dies_and_leads_again(roles: Roles, seconds: float) -> Story:
+    """Kill the leader, and elect it again some time after it is back: in sync by then."""
+    acts = ((0.0, Kill(roles.leader)), (seconds, Start(roles.leader)), (3 * seconds, ElectPreferred()))
+    return story("leader killed, elected again", *acts)
+
+
 def follower_dies(roles: Roles, seconds: float) -> Story:
     """Kill one follower (kill -9)."""
     return story("follower killed", (0.0, Kill(roles.followers[0])), (seconds, Start(roles.followers[0])))
@@ -192,6 +199,7 @@ NAMED: Mapping[str, Callable[[Roles], Story]] = {
     "pause-short": lambda roles: leader_pauses(roles, 5.0),
     "pause-long": lambda roles: leader_pauses(roles, 25.0),
     "kill-leader": lambda roles: leader_dies(roles, 25.0),
+    "kill-elect": lambda roles: leader_dies_and_leads_again(roles, 25.0),
     "kill-follower": lambda roles: follower_dies(roles, 25.0),
     "kill-all": lambda roles: all_die(roles.brokers, tuple(reversed(roles.brokers))),
     "kill-all-leader-first": lambda roles: all_die(roles.brokers, roles.brokers),

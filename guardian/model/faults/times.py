@@ -27,7 +27,8 @@ MOST_MS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds, with Kafka's defaults. `boot_s` is the least and the most from a start until a broker registers."""
+    """Seconds, with Kafka's defaults. `boot_s` is the least and the most from a start until a broker has
+    loaded its logs and registers."""
 
     session_s: float = 9.0
     heartbeat_s: float = 2.0

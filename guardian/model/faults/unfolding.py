@@ -20,6 +20,7 @@ from guardian.model.faults.event import (
     Cut,
     DiskFree,
     DiskFull,
+    ElectPreferred,
     Heal,
     Kill,
     Lose,
@@ -155,8 +156,21 @@ class World:
                 if node in self.controllers:
                     self.down.add(node)
                 self._stop(act)
-            case DiskFree() | ClockJump():
-                pass  # a broker that is down stays so; a clock that jumps makes no leader
+            case ClockJump(node, seconds):
+                self._set_clock(node, seconds)
+            case ElectPreferred():
+                self._become(controller.prefer(self.record, self._lives))
+            case DiskFree():
+                pass  # a broker that is down stays so
+
+    def _set_clock(self, node: int, ahead_s: float) -> None:
+        """Set a wall clock. It counts where a leader looks at records' times: brokers meter intervals otherwise."""
+        replica = self.replicas.get(node)
+        if replica is None:
+            return
+        refused, replica.refuses = replica.refuses, self.settings.refuses_at(ahead_s)
+        if refused and not replica.refuses:
+            self.turns.append(Turn(self.now_s, Ended.HEALED))
 
     def _go_on(self, act: Start | Resume) -> None:
         replica = self.replicas.get(act.node)
@@ -182,7 +196,7 @@ class World:
         if isinstance(act, PowerLoss):
             replica.log = [entry for entry in replica.log if entry[0] == Before.ON_DISK]
         elif isinstance(act, Lose):
-            replica.log = []
+            replica.log, replica.is_on_new_disk = [], True
 
     def _linked(self, a: int, b: int) -> bool:
         return (a, b) not in self.cut and (b, a) not in self.cut
@@ -222,6 +236,8 @@ class World:
             if self.now_s < replica.contact_from(self.pace, self.times):
                 continue
             replica.regain(self.now_s)
+            if replica.is_on_new_disk:
+                self._give_up(replica)
             if not replica.registered:
                 if not replica.fenced:
                     continue  # the controller still believes in its former life
@@ -231,6 +247,17 @@ class World:
                 replica.fenced = False
                 self._become(controller.changed(self.record, self.record.isr, self.settings, self._lives), replica.id)
             replica.learn(self.record, self.now_s)
+
+    def _give_up(self, replica: Replica) -> None:
+        """Take a broker's replicas out of the ISR that are to be on a log dir unknown to the controllers.
+
+        A broker asks for that as soon as it has read the metadata, before it may register again (KIP-858,
+        AssignReplicasToDirs): controllers hold such a log dir for failed.
+        """
+        replica.is_on_new_disk = False
+        isr = tuple(each for each in self.record.isr if each != replica.id)
+        others_live = lambda broker: broker != replica.id and self._lives(broker)  # noqa: E731
+        self._become(controller.changed(self.record, isr, self.settings, others_live))
 
     def _register(self, replica: Replica) -> None:
         replica.registered = True

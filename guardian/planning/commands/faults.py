@@ -1,4 +1,4 @@
-"""`guardian what-if cut|kill|power|lose`: what a fault would do to data and producers, as Kafka stands now.
+"""`guardian what-if cut|kill|power|lose|clock`: what a fault would do to data and producers, as Kafka stands now.
 
 The member asks Kafka and plays the fault; nothing is changed, and no samples are needed.
 """
@@ -105,6 +105,28 @@ def lose(
     Example: guardian what-if lose --cluster live --broker 4
     """
     return pb.PredictFaultRequest(lose=_down(brokers, racks, idcs, back_after, order))
+
+
+def clock(
+    brokers: _BrokersOption = None,
+    racks: _RacksOption = None,
+    idcs: _IdcsOption = None,
+    ahead: Annotated[str, typer.Option(metavar="TIME", help="How much clocks are ahead.", show_default="none")] = "",
+    behind: Annotated[str, typer.Option(metavar="TIME", help="How much they are behind.", show_default="none")] = "",
+    lasting: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="Clocks are right again after so long; or never.")
+    ] = "60s",
+) -> pb.PredictFaultRequest:
+    """Brokers' wall clocks are wrong: leaders refuse records whose time is too far from theirs.
+
+    Example: guardian what-if clock --cluster live --broker 1 --behind 2h
+    """
+    if bool(ahead) == bool(behind):
+        raise InvalidInput(f"--ahead and --behind: one is needed (got {'both' if ahead else 'none'}); give one of them")
+    by_s = _seconds("--ahead", ahead) if ahead else -_seconds("--behind", behind)
+    return pb.PredictFaultRequest(
+        clock=pb.WrongClocks(brokers=brokers, racks=racks, idcs=idcs, seconds=_seconds("--for", lasting), ahead_s=by_s)
+    )
 
 
 def _down(
@@ -250,7 +272,13 @@ def _until(topic: pb.FaultPrediction) -> str:
     return told.get(topic.ended, "unknown to this version")
 
 
-_FAULTS: dict[str, Callable[..., pb.PredictFaultRequest]] = {"cut": cut, "kill": kill, "power": power, "lose": lose}
+_FAULTS: dict[str, Callable[..., pb.PredictFaultRequest]] = {
+    "cut": cut,
+    "kill": kill,
+    "power": power,
+    "lose": lose,
+    "clock": clock,
+}
 COMMANDS: dict[str, Callable[..., None]] = {
     name: with_options_of(_Asked.of, _predict, fault) for name, fault in _FAULTS.items()
 }

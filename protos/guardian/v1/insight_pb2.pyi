@@ -237,8 +237,22 @@ class BrokersDown(_message.Message):
     every_s: float
     def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., order: _Optional[_Iterable[int]] = ..., every_s: _Optional[float] = ...) -> None: ...
 
+class WrongClocks(_message.Message):
+    __slots__ = ("brokers", "racks", "idcs", "seconds", "ahead_s")
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    IDCS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_S_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    idcs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    ahead_s: float
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., ahead_s: _Optional[float] = ...) -> None: ...
+
 class PredictFaultRequest(_message.Message):
-    __slots__ = ("cluster", "topics", "cut", "kill", "power", "lose", "acks", "client", "max_topics")
+    __slots__ = ("cluster", "topics", "cut", "kill", "power", "lose", "clock", "acks", "client", "max_topics")
     class ClientEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -252,6 +266,7 @@ class PredictFaultRequest(_message.Message):
     KILL_FIELD_NUMBER: _ClassVar[int]
     POWER_FIELD_NUMBER: _ClassVar[int]
     LOSE_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
     ACKS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     MAX_TOPICS_FIELD_NUMBER: _ClassVar[int]
@@ -261,10 +276,11 @@ class PredictFaultRequest(_message.Message):
     kill: BrokersDown
     power: BrokersDown
     lose: BrokersDown
+    clock: WrongClocks
     acks: ProducerAcks
     client: _containers.ScalarMap[str, str]
     max_topics: int
-    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., cut: _Optional[_Union[NetworkCut, _Mapping]] = ..., kill: _Optional[_Union[BrokersDown, _Mapping]] = ..., power: _Optional[_Union[BrokersDown, _Mapping]] = ..., lose: _Optional[_Union[BrokersDown, _Mapping]] = ..., acks: _Optional[_Union[ProducerAcks, str]] = ..., client: _Optional[_Mapping[str, str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
+    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., cut: _Optional[_Union[NetworkCut, _Mapping]] = ..., kill: _Optional[_Union[BrokersDown, _Mapping]] = ..., power: _Optional[_Union[BrokersDown, _Mapping]] = ..., lose: _Optional[_Union[BrokersDown, _Mapping]] = ..., clock: _Optional[_Union[WrongClocks, _Mapping]] = ..., acks: _Optional[_Union[ProducerAcks, str]] = ..., client: _Optional[_Mapping[str, str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
 
 class SecondsSpan(_message.Message):
     __slots__ = ("least_s", "most_s")

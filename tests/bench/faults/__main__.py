@@ -1,8 +1,9 @@
 """`make bench-faults`: the fault matrix, on real brokers, beside what is predicted.
 
-python -m tests.bench.faults [--only STORY] [--repeats N] [--elr on|off] [--beside JSON] [--page PAGE] [--out OUT]
+python -m tests.bench.faults [--only FAULT] [--repeats N] [--elr on|off] [--recorded FILE] [--page PAGE] [--out OUT]
 
-It takes hours: a fault takes one to five minutes. Everything is in network namespaces of its own.
+It takes hours: a fault takes one to five minutes. What was measured is kept at once, and is not measured again by the
+next call with the same file. Everything is in network namespaces of its own.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from guardian.errors import GuardianError
 from guardian.model.faults.stories import NAMED
 from tests.bench.faults.bars import MEASURES, judged
 from tests.bench.faults.page import page
-from tests.bench.faults.rows import Row
+from tests.bench.faults.rows import line_of, rows_of
+from tests.bench.faults.runs import Run, keep, latest, recorded
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, rows, table
 from tests.integration.predictions.happening import happen
 from tests.integration.predictions.lab import FaultLab, describe_times
-from tests.integration.predictions.predicting import predict
 from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
 
 _REPEATS = 5
@@ -39,10 +40,10 @@ def main(arguments: Sequence[str]) -> int:
     """0: all bars are met; 1: not; 2: it could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.faults", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", action="append", choices=list(NAMED), help="may be repeated (all)")
-    parser.add_argument("--repeats", type=int, default=_REPEATS, help="of each fault")
+    parser.add_argument("--repeats", type=int, default=_REPEATS, help="of each fault; 0 tells what is recorded")
     parser.add_argument("--elr", choices=("on", "off"), help="eligible leader replicas (both)")
     parser.add_argument(
-        "--beside", type=Path, action="append", help="the JSON file of an earlier run, told with this one"
+        "--recorded", type=Path, default=BUILD / "faults-recorded.jsonl", help="the runs so far, and those of this call"
     )
     parser.add_argument("--page", type=Path, help="the Markdown page that is written")
     parser.add_argument("--out", type=Path, default=BUILD / "faults.json", help="the JSON file")
@@ -50,21 +51,28 @@ def main(arguments: Sequence[str]) -> int:
     end_on_sigterm()
     tell = teller()
     names = options.only or list(NAMED)
-    found = [Row.of_json(each) for path in options.beside or () for each in json.loads(path.read_text())["matrix"]]
     try:
+        done = {run.key for run in recorded(options.recorded)}
         for elr in [options.elr == "on"] if options.elr else [True, False]:
             for several in (False, True):
                 of_these = [name for name in names if (name in _OF_QUORUM) == several]
-                found += _measured(of_these, options.repeats, elr=elr, controllers=_QUORUM if several else 1, tell=tell)
+                wanted = [
+                    (name, repeat)
+                    for repeat in range(1, options.repeats + 1)
+                    for name in of_these
+                    if (name, elr, repeat) not in done
+                ]
+                for run in _measured(wanted, elr=elr, controllers=_QUORUM if several else 1, tell=tell):
+                    keep(options.recorded, run)
     except KeyboardInterrupt:
         say("interrupted: what was measured is written", sys.stderr)
     except (AssertionError, GuardianError, OSError) as failure:
         say(f"Error: {failure}", sys.stderr)
         return 2
+    found = list(rows_of(latest(recorded(options.recorded))))
     told = rows(MEASURES, judged(found))
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    document = {"rows": [row.to_json() for row in told], "matrix": [row.to_json() for row in found]}
-    options.out.write_text(json.dumps(document, indent=1) + "\n")
+    options.out.write_text(json.dumps({"rows": [row.to_json() for row in told]}, indent=1) + "\n")
     if options.page:
         options.page.write_text(page(found, describe_times()))
     say("\n" + table(told))
@@ -72,24 +80,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measured(
-    names: Sequence[str], repeats: int, *, elr: bool, controllers: int, tell: Callable[[str], None]
-) -> Iterator[Row]:
-    """Yield the rows of each fault; a fault that the cluster does not get over ends it."""
-    if not names:
+    wanted: Sequence[tuple[str, int]], *, elr: bool, controllers: int, tell: Callable[[str], None]
+) -> Iterator[Run]:
+    """Yield the run of each fault and repeat; a fault that the cluster does not get over ends it."""
+    if not wanted:
         return
     with _lab(elr=elr, controllers=controllers) as lab:
         tell(f"three brokers run, ELR {'on' if elr else 'off'}")
-        for repeat in range(1, repeats + 1):
-            for name in names:
-                story = NAMED[name](lab.roles)
-                settings = (*SETTINGS, *OF_OTHER_CLIENTS)
-                happened = happen(lab, story, settings, f"-{name}-{repeat}")
-                day = datetime.now(UTC).date().isoformat()
-                for setting in settings:
-                    predicted = predict(lab, story, setting, elr=elr)
-                    row = Row(f"{name}: {story.name}", elr, repeat, setting, predicted, happened[setting], day)
-                    tell(json.dumps(row.to_json()))
-                    yield row
+        for name, repeat in wanted:
+            roles = lab.roles
+            happened = happen(lab, NAMED[name](roles), (*SETTINGS, *OF_OTHER_CLIENTS), f"-{name}-{repeat}")
+            day = datetime.now(UTC).date().isoformat()
+            run = Run(name, elr, repeat, day, roles, tuple(lab.boots_s), happened)
+            for row in rows_of([run]):
+                tell(line_of(row))
+            yield run
 
 
 @contextmanager

@@ -1,21 +1,24 @@
-"""A row of the fault matrix: one topic that one fault met, what was predicted of it and what happened."""
+"""A row of the fault matrix: one topic that one fault met, what is predicted of it and what happened."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
-from guardian.model.faults.outcome import Lost, Outcome, Span
-from guardian.model.faults.unfolding import Ended
+from guardian.model.faults.outcome import Lost, Outcome
+from guardian.model.faults.stories import NAMED, Roles
+from guardian.model.faults.times import Times
+from tests.bench.faults.runs import Run
 from tests.integration.predictions.happening import Happened
-from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS, Setting
+from tests.integration.predictions.predicting import predict
+from tests.integration.predictions.settings import Setting
 from tests.integration.predictions.verdicts import Verdict, judge
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`day` is when it was measured, as 2026-11-30."""
+    """`story` names the fault for people, `day` is when it was measured, as 2026-11-30."""
 
     story: str
     elr: bool
@@ -33,46 +36,21 @@ class Row:
     def is_silence_foretold(self) -> bool:
         return self.setting.silence_is_foretold
 
-    @staticmethod
-    def of_json(document: Mapping[str, Any]) -> Row:
-        """Return the row of which `to_json` made this. Raises KeyError or ValueError for another document."""
-        predicted, happened = document["predicted"], document["happened"]
-        (setting,) = (each for each in (*SETTINGS, *OF_OTHER_CLIENTS) if each.name == document["setting"])
-        outcome = Outcome(
-            lost=Lost[predicted["lost"]],
-            is_certain=predicted["certain"],
-            lost_s=Span(*predicted["lost_s"]),
-            silent_s=Span(*predicted["silent_s"]),
-            ended=Ended.HEALED,
-            awaited=(),
-            leaders=(),
-        )
-        seen = Happened(happened["acked"], frozenset(range(happened["lost"])), happened["silent_s"])
-        return Row(document["story"], document["elr"], document["repeat"], setting, outcome, seen, document["day"])
 
-    def to_json(self) -> dict[str, Any]:
-        silent, lost = self.predicted.silent_s, self.predicted.lost_s
-        return {
-            "story": self.story,
-            "elr": self.elr,
-            "repeat": self.repeat,
-            "setting": self.setting.name,
-            "day": self.day,
-            "predicted": {
-                "lost": self.predicted.lost.name,
-                "certain": self.predicted.is_certain,
-                "lost_s": [lost.least_s, lost.most_s],
-                "silent_s": [silent.least_s, silent.most_s],
-            },
-            "happened": {
-                "acked": self.happened.acked,
-                "lost": len(self.happened.lost),
-                "silent_s": round(self.happened.silent_s, 2),
-            },
-            "wrong_lost": self.verdict.wrong_lost,
-            "wrong_safe": self.verdict.wrong_safe,
-            "in_band": self.verdict.in_band,
-        }
+def rows_of(runs: Iterable[Run]) -> Iterator[Row]:
+    """Yield a row a topic, with what is predicted today."""
+    for run in runs:
+        for setting, happened in run.happened.items():
+            predicted = _predicted(
+                run.fault, run.roles, run.times, setting.min_isr, setting.unclean, setting.acks, run.elr
+            )
+            yield Row(run.title, run.elr, run.repeat, setting, predicted, happened, run.day)
+
+
+@cache
+def _predicted(fault: str, roles: Roles, times: Times, min_isr: int, unclean: bool, acks: str, elr: bool) -> Outcome:
+    """Producers of all kinds are predicted alike."""
+    return predict(roles, times, NAMED[fault](roles), Setting(min_isr, acks, unclean), elr=elr)
 
 
 def loss_text(outcome: Outcome) -> str:
@@ -86,3 +64,16 @@ def loss_text(outcome: Outcome) -> str:
         Lost.EVERYTHING: "everything",
     }[outcome.lost]
     return what if outcome.is_certain else f"perhaps {what}"
+
+
+def line_of(row: Row) -> str:
+    """Return a row as one line, for whoever waits for the next."""
+    silent, verdict = row.predicted.silent_s, row.verdict
+    wrong = [name for name, is_so in (("LOSS", verdict.wrong_lost), ("SAFETY", verdict.wrong_safe)) if is_so]
+    if row.is_silence_foretold and not verdict.in_band:
+        wrong.append("SILENCE")
+    return (
+        f"{row.story}, ELR {'on' if row.elr else 'off'}, {row.setting.name}: lost {len(row.happened.lost)} of "
+        f"{row.happened.acked} ({loss_text(row.predicted)}), silent {row.happened.silent_s:.1f} s "
+        f"({silent.least_s:.1f} to {silent.most_s:.1f}){'; wrong: ' + ', '.join(wrong) if wrong else ''}"
+    )

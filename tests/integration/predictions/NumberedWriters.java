@@ -1,5 +1,6 @@
 package guardian.test;
 
+import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
@@ -18,6 +19,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 public final class NumberedWriters {
     private static final int RECORD_BYTES = 100;
     private static final int OF_A_TRANSACTION = 10;
+    private static final PrintStream ACKNOWLEDGEMENTS = System.out;
     private static volatile boolean over = false;
 
     private final String topic;
@@ -32,6 +34,7 @@ public final class NumberedWriters {
     }
 
     public static void main(String[] args) throws Exception {
+        System.setOut(System.err); // what a client logs is no acknowledgement
         long pauseNanos = 1_000_000_000L / Long.parseLong(args[1]);
         List<Thread> threads = new ArrayList<>();
         for (int i = 3; i < args.length; i++) {
@@ -109,8 +112,8 @@ public final class NumberedWriters {
 
     private void acknowledged(int number) {
         String line = topic + " " + number + " " + System.nanoTime();
-        synchronized (System.out) {
-            System.out.println(line);
+        synchronized (ACKNOWLEDGEMENTS) {
+            ACKNOWLEDGEMENTS.println(line);
         }
     }
 

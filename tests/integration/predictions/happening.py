@@ -29,8 +29,8 @@ class Happened:
 
 
 def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str = "") -> Mapping[Setting, Happened]:
-    """Return what the story does to a new topic of each setting; `which` tells its repeats apart. Raises AssertionError
-    when the cluster does not serve all of them again at its end."""
+    """Return what the story does to a new topic of each setting, which is deleted afterwards; `which` tells its repeats
+    apart. Raises AssertionError when the cluster does not serve all of them again at its end."""
     topics = {setting: setting.topic(f"{story.name}{which}") for setting in settings}
     create(lab, topics)
     with Writing(lab.cluster, topics, lab.home / "writers.log") as writing:
@@ -45,10 +45,12 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
             lambda: all(max(each.values()) > healed_s for each in writing.acked().values()),
         )
         ended_s = time.monotonic()
-    return {
+    happened = {
         setting: _seen(acked, numbers_in(lab.cluster, topics[setting]), began_s, ended_s)
         for setting, acked in writing.acked().items()
     }
+    data.delete_topics(lab.cluster, topics.values(), PATIENCE_S)  # or brokers take longer to start after each story
+    return happened
 
 
 def create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:

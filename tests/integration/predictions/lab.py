@@ -12,7 +12,8 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 from deploy.local import processes
 from deploy.local.kafka_cluster import ClusterSpec
 from deploy.local.processes import LocalProcess
+from guardian.kafka.control import KafkaControl
 from guardian.model.faults.event import (
     Act,
     CleanStop,
@@ -27,6 +29,7 @@ from guardian.model.faults.event import (
     Cut,
     DiskFree,
     DiskFull,
+    ElectPreferred,
     Heal,
     Kill,
     Lose,
@@ -45,6 +48,8 @@ from tests.integration.faults.shims import JumpingClock, PowerCut
 from tests.patience import PATIENCE_S, wait_for
 
 LAG_MS, SESSION_MS, HEARTBEAT_MS = 10_000, 6_000, 500
+TIMES = Times(session_s=SESSION_MS / 1000, heartbeat_s=HEARTBEAT_MS / 1000, replica_lag_s=LAG_MS / 1000)
+"""The intervals of the lab, as the predictor is told them."""
 _DISK_MIB = 400
 _SETTINGS: Mapping[str, str] = {
     "replica.lag.time.max.ms": str(LAG_MS),
@@ -53,7 +58,7 @@ _SETTINGS: Mapping[str, str] = {
     "auto.leader.rebalance.enable": "false",
     "log.index.size.max.bytes": str(1 << 20),
 }
-_REGISTERED = re.compile(r"^(\d\d:\d\d:\d\d\.\d{3}) .*Waiting for the broker to be unfenced", re.MULTILINE)
+_BOOTED = re.compile(r"^(\d\d:\d\d:\d\d\.\d{3}) .*Starting log cleanup with a period", re.MULTILINE)
 _DAY = timedelta(days=1)
 
 
@@ -87,16 +92,11 @@ class FaultLab(BrokerLab):
         self._pool = ThreadPoolExecutor(thread_name_prefix="lab")
         self._spawned: dict[int, datetime] = {}
         self.boots_s: list[float] = []
-        """How long brokers took from their start until they registered, in the last story."""
+        """How long brokers took from their start until they had loaded their logs, in the last story."""
 
     def times(self) -> Times:
-        """Return the intervals of this cluster, as the predictor is told them."""
-        return Times(
-            session_s=SESSION_MS / 1000,
-            heartbeat_s=HEARTBEAT_MS / 1000,
-            replica_lag_s=LAG_MS / 1000,
-            boot_s=self._boot_s(),
-        )
+        """Return the intervals of this cluster, in which brokers start as fast as they did in the last story."""
+        return replace(TIMES, boot_s=(min(self.boots_s), max(self.boots_s))) if self.boots_s else TIMES
 
     @property
     def roles(self) -> Roles:
@@ -177,6 +177,8 @@ class FaultLab(BrokerLab):
                 self._disks[node].fill(0)
             case DiskFree(node):
                 self._disks[node].free()
+            case ElectPreferred():
+                self._elect_preferred()
             case ClockJump(node, seconds):
                 self._clocks[node].set(seconds)
             case Pause(node):
@@ -208,20 +210,22 @@ class FaultLab(BrokerLab):
         for found in self._folder(broker).iterdir():
             shutil.rmtree(found) if found.is_dir() else found.unlink()
 
+    def _elect_preferred(self) -> None:
+        """Elect the first replica of every partition. Of those who lead already Kafka says so, and that is no error."""
+        with closing(KafkaControl(self.cluster, PATIENCE_S)) as control:
+            control.elect_preferred_leaders(control.describe_partitions())
+
     def _active_first(self) -> tuple[int, ...]:
         if len(self.controllers) == 1:
             return self.controllers
         active = witness.quorum(self.listener(self.brokers[0])).leader
         return (active, *(each for each in self.controllers if each != active))
 
-    def _boot_s(self) -> tuple[float, float]:
-        return (min(self.boots_s), max(self.boots_s)) if self.boots_s else Times().boot_s
-
     def _booted_s(self, broker: int, spawned: datetime) -> float:
-        """Return the seconds from the spawn until the broker's log says that it registered."""
+        """Return the seconds from the spawn until the broker's log says that it has loaded its logs."""
         found = wait_for(
-            f"that broker {broker} says it registered",
-            lambda: _REGISTERED.findall(processes.output(self._process(broker))),
+            f"that broker {broker} says it has loaded its logs",
+            lambda: _BOOTED.findall(processes.output(self._process(broker))),
         )
         clock = datetime.strptime(found[-1], "%H:%M:%S.%f").time()  # noqa: DTZ007  the log's clock is this machine's
         at = datetime.combine(spawned.date(), clock, spawned.tzinfo)

@@ -49,9 +49,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
 
 @pytest.mark.parametrize("name", SIX)
 def test_what_is_said_to_be_lost_is_and_nothing_else(lab: FaultLab, name: str) -> None:
-    story = SIX[name](lab.roles)
+    roles = lab.roles
+    story = SIX[name](roles)
     happened = happen(lab, story, SETTINGS)
-    predicted = {setting: predict(lab, story, setting) for setting in SETTINGS}
+    predicted = {setting: predict(roles, lab.times(), story, setting) for setting in SETTINGS}
     told = describe(happened.items(), lambda setting: f"predicted {predicted[setting]}")
     verdicts = {setting: judge(predicted[setting], happened[setting]) for setting in SETTINGS}
     assert not [each for each, verdict in verdicts.items() if verdict.wrong_lost or verdict.wrong_safe], told

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from guardian.model.faults.outcome import Lost, Outcome, Span
+from guardian.model.faults.stories import Roles
 from guardian.model.faults.unfolding import Ended
 from tests.bench.faults.bars import MEASURES, judged
 from tests.bench.faults.page import page
-from tests.bench.faults.rows import Row
+from tests.bench.faults.rows import Row, line_of, rows_of
+from tests.bench.faults.runs import Run, keep, latest, recorded
 from tests.bench.report import rows
 from tests.integration.predictions.happening import Happened
 from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
@@ -47,11 +49,44 @@ def test_silence_has_a_second_before_and_three_after(silent_s: float, in_band: b
     assert replace(ROW, happened=Happened(10, frozenset(), silent_s)).verdict.in_band == in_band
 
 
-def test_a_row_is_the_same_when_it_is_read_again() -> None:
-    for setting in (*SETTINGS, *OF_OTHER_CLIENTS):
-        row = replace(ROW, setting=setting, predicted=MAY_LOSE, happened=LOST_SOME)
-        again = Row.of_json(json.loads(json.dumps(row.to_json())))
-        assert again.to_json() == row.to_json()
+RUN = Run(
+    fault="kill-leader",
+    elr=True,
+    repeat=2,
+    day="2026-11-30",
+    roles=Roles(1, (2, 3), (102, 101, 103)),
+    boots_s=(2.5, 4.25),
+    happened=dict.fromkeys((*SETTINGS, *OF_OTHER_CLIENTS), LOST_SOME),
+)
+
+
+def test_a_run_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "made" / "runs.jsonl"
+    assert list(recorded(file)) == []
+    for repeat in (1, 2):
+        keep(file, replace(RUN, repeat=repeat))
+    first, second = recorded(file)
+    assert [each.acked for each in first.happened.values()] == [1000] * len(RUN.happened)
+    assert [len(each.lost) for each in first.happened.values()] == [2] * len(RUN.happened)
+    assert (first.repeat, first.roles, second.boots_s, second.day) == (1, RUN.roles, RUN.boots_s, RUN.day)
+    assert second.times.boot_s == (2.5, 4.25)
+
+
+def test_the_last_of_several_runs_counts() -> None:
+    other = replace(RUN, elr=False)
+    again = replace(RUN, day="2026-12-01")
+    assert latest([RUN, other, again]) == [again, other]
+
+
+def test_a_run_is_held_against_what_is_predicted_today() -> None:
+    rows_now = list(rows_of([RUN]))
+    assert [row.setting for row in rows_now] == list(RUN.happened)
+    assert {row.story for row in rows_now} == {"kill-leader: leader killed"}
+    silent = rows_now[0].predicted.silent_s
+    assert 5 < silent.least_s < silent.most_s < 15, "broker.session.timeout.ms of the lab is 6 s"
+    (line,) = (line_of(row) for row in rows_now if row.setting == SETTINGS[0])
+    assert "kill-leader: leader killed, ELR on, min-isr-1.clean.acks-all.librdkafka: lost 2 of 1000 (nothing)" in line
+    assert line.endswith("; wrong: SAFETY")
 
 
 def test_the_bars_are_those_of_the_worst_rows() -> None:

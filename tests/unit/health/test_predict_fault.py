@@ -71,6 +71,18 @@ def test_it_begins_with_the_isr_and_the_elr_of_now(member: Member, client: Guard
     assert (found.lost, found.ended) == (pb.LOST_NOTHING, pb.NEVER_ENDED)  # min.insync.replicas is not met before
 
 
+def test_wrong_clocks_are_held_against_the_topic_s_limits(member: Member) -> None:
+    topic = (TOPIC, "orders")
+    member.kafka.set_config(topic, "message.timestamp.after.max.ms", "3600000")
+    code, output = run(member, "clock", "--broker", "1", "--behind", "2h", "--for", "30s", "--topic", "orders")
+    assert code == 0
+    assert "clock of broker 1: 1 topics are touched: SAFE" in output
+    assert "30 to 30 s  it is over" in output
+    assert "set clocks by NTP" in output
+    member.kafka.set_config(topic, "message.timestamp.type", "LogAppendTime")
+    assert "records are taken" in run(member, "clock", "--broker", "1", "--behind", "2h")[1]
+
+
 def test_the_slowest_of_the_brokers_settings_counts(member: Member) -> None:
     for broker, lag in ((1, "10000"), (2, "9000")):
         member.kafka.set_config((BROKER, str(broker)), "replica.lag.time.max.ms", lag)
@@ -144,6 +156,7 @@ def test_each_command_asks_about_its_fault_and_fail_guards_a_pipeline(member: Me
         (("kill", "--broker", "1", "--acks", "2"), "--acks: unknown (got '2'); use 1 or all"),
         (("kill", "--broker", "1", "--client", "linger.ms"), "--client: no value (got 'linger.ms')"),
         (("cut", "2", "--broker", "1", "--for", "soon"), "--for is 'soon': use a number and"),
+        (("clock", "--broker", "1"), "--ahead and --behind: one is needed (got none)"),
         (("kill",), "nothing is hit (got none); name a broker"),
     ],
 )

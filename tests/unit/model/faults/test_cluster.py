@@ -12,9 +12,11 @@ from guardian.model.cluster_state import Eligible, PartitionState
 from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.faults.advice import advice
 from guardian.model.faults.cluster import Blow, Cluster, Fault, predict
+from guardian.model.faults.controller import Record, Settings
 from guardian.model.faults.outcome import Lost, Outcome, outcome
+from guardian.model.faults.stories import NAMED, Roles
 from guardian.model.faults.times import Times
-from guardian.model.faults.unfolding import Ended
+from guardian.model.faults.unfolding import Beginning, Ended
 
 SAFE, LOOSE = TopicSettings(2, False), TopicSettings(1, True)
 BROKERS = {each: BrokerPlace(f"r{each % 3}", "north" if each < 3 else "south") for each in range(1, 7)}
@@ -45,6 +47,7 @@ def facts(*partitions: PartitionState, settings: TopicSettings = SAFE, **eligibl
         (Fault(Blow.KILL, brokers=(1,), seconds=5), 2),
         (Fault(Blow.KILL, racks=("r1",), seconds=5), 3),  # brokers 1 and 4
         (Fault(Blow.KILL, idcs=("north",), seconds=5), 2),  # brokers 1 and 2
+        (Fault(Blow.CLOCK, brokers=(2,), ahead_s=-7200.0, seconds=5), 1),
     ],
 )
 def test_a_fault_touches_the_partitions_that_it_is_about(fault: Fault, touched: int) -> None:
@@ -107,6 +110,15 @@ def test_a_controller_that_is_a_broker_too_goes_with_it() -> None:
     assert two.ended is Ended.NEVER
 
 
+def test_the_preferred_leader_is_elected_once_it_is_back_in_sync() -> None:
+    story = NAMED["kill-elect"](Roles(1, (2, 3), (101,)))
+    start = Beginning(Record((1, 2, 3), 1, (1, 2, 3)))
+    found = outcome(start, Settings(2), story, acks_all=True, controllers=(101,))
+    assert (found.lost, found.leaders) == (Lost.NONE, (1,))
+    without = replace(story, events=story.events[:-1])
+    assert outcome(start, Settings(2), without, acks_all=True, controllers=(101,)).leaders == (2,)
+
+
 def test_times_of_the_configuration_count() -> None:
     quick = Times.of_config({"broker.session.timeout.ms": "3000"}, {"request.timeout.ms": "5000"})
     assert (quick.session_s, quick.request_timeout_s, quick.replica_lag_s) == (3.0, 5.0, 30.0)
@@ -118,6 +130,26 @@ def test_times_of_the_configuration_count() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ahead_s", "settings", "refused"),
+    [
+        (-3700.0, TopicSettings(1, False, after_max_s=3600.0), True),
+        (-3500.0, TopicSettings(1, False, after_max_s=3600.0), False),
+        (7200.0, TopicSettings(1, False, after_max_s=3600.0), False),
+        (7200.0, TopicSettings(1, False, before_max_s=60.0), True),
+        (-86_400.0, TopicSettings(1, False), False),  # no limit, or LogAppendTime
+    ],
+)
+def test_a_leader_whose_clock_is_wrong_refuses_records_until_it_is_right(
+    ahead_s: float, settings: TopicSettings, refused: bool
+) -> None:
+    fault = Fault(Blow.CLOCK, brokers=(1,), ahead_s=ahead_s, seconds=20)
+    for found in predict(now(t=facts(full(1, 2, 3), settings=settings)), fault):
+        assert found.lost is Lost.NONE
+        assert (found.silent_s.least_s >= 20) == refused
+        assert found.ended is Ended.HEALED
+
+
+@pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"blow": Blow.CUT, "number": 9, "brokers": (1,)}, "cut: unknown number (got 9); use 1 to 8"),
@@ -125,6 +157,9 @@ def test_times_of_the_configuration_count() -> None:
         ({"blow": Blow.KILL, "brokers": (1,), "seconds": 601.0}, "seconds: out of range (got 601); use 0 to 600"),
         ({"blow": Blow.KILL, "brokers": (1,), "seconds": float("nan")}, "seconds: out of range (got nan)"),
         ({"blow": Blow.KILL, "brokers": (1,), "order": (1,) * 30}, "every_s: too long (got 30 for each start)"),
+        ({"blow": Blow.CLOCK, "brokers": (1,)}, "ahead_s: out of range (got 0)"),
+        ({"blow": Blow.CLOCK, "brokers": (1,), "ahead_s": float("nan")}, "ahead_s: out of range (got nan)"),
+        ({"blow": Blow.KILL, "brokers": (1,), "ahead_s": 5.0}, "ahead_s: out of range (got 5)"),
         ({"blow": Blow.KILL, "brokers": (9,)}, "brokers: unknown (got 9); see guardian broker list"),
         ({"blow": Blow.KILL, "racks": ("x",)}, "racks: unknown (got x); use r0, r1, r2"),
         ({"blow": Blow.KILL, "idcs": ("x",)}, "idcs: unknown (got x); use north, south"),
@@ -144,6 +179,13 @@ def test_what_makes_no_sense_is_refused(given: dict[str, object], sentence: str)
         (Fault(Blow.POWER, brokers=(1, 2, 3), seconds=5), SAFE, True, "put copies into racks of different power"),
         (Fault(Blow.KILL, brokers=(1, 2, 3), seconds=5), SAFE, True, "`guardian durability` names whom to start first"),
         (Fault(Blow.KILL, brokers=(1,), seconds=5), LOOSE, True, ""),
+        (
+            Fault(Blow.CLOCK, brokers=(1,), ahead_s=-7200.0),
+            TopicSettings(2, False, after_max_s=3600.0),
+            True,
+            "leaders refuse for good what is produced while",
+        ),
+        (Fault(Blow.CLOCK, brokers=(1,), ahead_s=-7200.0), SAFE, True, "records are taken: neither"),
         (Fault(Blow.KILL, brokers=(2,), seconds=5), SAFE, False, "raise eligible.leader.replicas.version to 1"),
     ],
 )

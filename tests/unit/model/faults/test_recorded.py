@@ -12,6 +12,7 @@ import pytest
 from guardian.model.faults.controller import Record, Settings
 from guardian.model.faults.outcome import Lost, Outcome, outcome
 from guardian.model.faults.stories import NAMED, Roles, all_die
+from guardian.model.faults.times import Times
 from guardian.model.faults.unfolding import Beginning, Ended
 
 ALL_UNFLUSHED = (-1, -1)
@@ -117,3 +118,17 @@ def test_last_known_leader_is_waited_for_though_the_others_are_back(name: str) -
     assert found.ended is Ended.RETURNED
     assert 1 in found.awaited
     assert found.silent_s.least_s - 1 <= 107 <= found.silent_s.most_s + 3
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_broker_that_is_back_on_an_empty_disk_is_given_up_before_its_session_ends(name: str) -> None:
+    """Sessions of 6 s; the leader was away for 2 s and took 0.8 to 1 s to start: 3.4 to 5.9 s of silence."""
+    topic = TOPICS[name]
+    times = Times(session_s=6.0, heartbeat_s=0.5, replica_lag_s=10.0, boot_s=(0.8, 1.0))
+    start = Beginning(Record((1, 2, 3), 1, (1, 2, 3)))
+    settings, story = Settings(topic.min_isr, topic.unclean), NAMED["lose-leader"](ROLES)
+    found = outcome(start, settings, story, acks_all=topic.acks_all, times=times, controllers=ROLES.controllers)
+    assert found.is_safe or (found.lost_s.most_s <= 1 and not topic.acks_all)
+    assert (found.awaited, found.leaders) == ((), (2,))
+    assert found.silent_s.least_s - 1 <= 3.4
+    assert found.silent_s.most_s + 3 >= 5.9
