@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from guardian.activity.model import PriceList, load_prices
+from guardian.cli.exits import UNKNOWN
 from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
@@ -120,6 +121,7 @@ def idle_topics(
         reply = client.idle_topics(cluster, since_ms, with_internal=internal, limit=limit)
     if output is Output.JSON:
         print_json(as_dict(reply))
+        _require_known(reply.coverage)
         return
     rows = [
         (
@@ -163,6 +165,7 @@ def tenant_costs(
         for entry, usage in zip(found["tenants"], reply.tenants, strict=True):  # type: ignore[call-overload]
             entry["cost"] = _cost(price_list, usage)
         print_json(found)
+        _require_known(reply.coverage)
         return
     columns = ["TENANT", "TOPICS", "PRODUCED", "FETCHED", "WRITES", "READS", "COST"]
     more = more_of(reply.tenants, "bytes_shared", "topics_without_bytes", "requests_without_bytes")
@@ -191,6 +194,7 @@ def acls(
         reply = client.acl_use(cluster, since_ms)
     if output is Output.JSON:
         print_json(as_dict(reply))
+        _require_known(reply.coverage)
         return
     shown = sorted((acl for acl in reply.acls if everything or acl.verdict != pb.ACL_USED), key=_acl_order)
     rows = [
@@ -313,6 +317,7 @@ def _explain_costs(tenants: Sequence[pb.TenantUsage]) -> None:
 def _show_activity(reply: pb.ListActivityReply, output: Output, columns: Sequence[str], *more: str) -> None:
     if output is Output.JSON:
         print_json(as_dict(reply))
+        _require_known(reply.coverage)
         return
     rows = [[_CELLS[name](row) for name in columns] for row in reply.rows]
     print_table(columns, rows, right=_NUMBERS, more=more_of(reply.rows, *more))
@@ -327,14 +332,19 @@ def _explain_truncation(shown: int, truncated: bool) -> None:
         _note(f"The first {shown} rows; there are more: raise --limit, or ask for a shorter time.")
 
 
+def _require_known(coverage: pb.ActivityCoverage) -> None:
+    """End the command with exit code 4 where nothing is known of what was asked: that is no zero."""
+    if coverage.slices:
+        return
+    asked = f"{human_time(coverage.from_ms)} to {human_time(coverage.to_ms)}"
+    kept = f"what is kept begins at {human_time(coverage.kept_from_ms)}" if coverage.kept_from_ms else "none is kept"
+    _note(f"Nothing is known of {asked}: no broker's activity is stored for it, and {kept}.")
+    raise typer.Exit(UNKNOWN)
+
+
 def _explain_coverage(coverage: pb.ActivityCoverage) -> None:
     asked = f"{human_time(coverage.from_ms)} to {human_time(coverage.to_ms)}"
-    if not coverage.slices:
-        kept = (
-            f"what is kept begins at {human_time(coverage.kept_from_ms)}" if coverage.kept_from_ms else "none is kept"
-        )
-        _note(f"Nothing is known of {asked}: no broker's activity is stored for it, and {kept}.")
-        return
+    _require_known(coverage)
     if coverage.kept_from_ms > coverage.from_ms + _HOUR_MS:
         _note(f"{asked} was asked for, but what is kept begins at {human_time(coverage.kept_from_ms)}.")
     if coverage.dropped_events or coverage.lost_slices:

@@ -22,7 +22,7 @@ MEANINGS: dict[int, str] = {
     NO: "The answer is no: the ticket watched did not succeed, --fail or a check found something, or you said no.",
     WRONG: "The request is wrong, or Kafka can't carry it out: fix what the sentence names. Nothing was changed.",
     NOT_NOW: "Guardian can't answer now (no member reached, no leader, overloaded). Nothing was changed: try again.",
-    UNKNOWN: "A change may or may not have been made: look, before you ask for it again.",
+    UNKNOWN: "It is not known: nobody looked at what was asked for, or a change may or may not have been made. Look.",
     NOT_ALLOWED: "Not signed in, or not allowed to do this. Nothing was changed.",
     DAMAGED: "Of `guardian server`: what the member stored is damaged. Never start it again on that data: replace it.",
     FAILED: "Of `guardian server`: its disk or its store failed. Never start it again on that data: replace it.",

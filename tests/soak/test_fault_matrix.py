@@ -12,4 +12,5 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(12 * 3600)]
 
 
 def test_brokers_contradict_no_prediction(tmp_path: Path) -> None:
-    assert main(["--page", str(tmp_path / "fault-matrix.md"), "--out", str(tmp_path / "faults.json")]) == 0
+    files = {"--recorded": "runs.jsonl", "--page": "fault-matrix.md", "--out": "faults.json"}
+    assert main([word for option, name in files.items() for word in (option, str(tmp_path / name))]) == 0

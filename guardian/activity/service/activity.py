@@ -81,6 +81,8 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
         cluster = self._cluster(request.cluster, context)
         span, limit = self._since(request.since_ms), _limit(request.limit)
         coverage = self._coverage(request.cluster, span)
+        if not coverage.slices:
+            return pb.ListIdleTopicsReply(coverage=coverage)
         since_ms = min(coverage.kept_from_ms or span.from_ms, span.from_ms)
         uses = {row["resource"]: row for row in self._ask(questions.topic_last_uses(request.cluster, since_ms))}
         directory = self._directory(request.cluster, context)
@@ -109,6 +111,9 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
     def ListAclUse(self, request: pb.ListAclUseRequest, context: grpc.ServicerContext) -> pb.ListAclUseReply:
         cluster = self._cluster(request.cluster, context)
         span = self._since(request.since_ms).whole_hours()
+        coverage = self._coverage(request.cluster, span)
+        if not coverage.slices:
+            return pb.ListAclUseReply(coverage=coverage)
         with closing(self._connect(cluster)) as admin:
             rules = admin.describe_acls()
             topics = {partition.topic for partition in admin.describe_partitions()}
@@ -116,7 +121,7 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
         judged = acls.judge(rules, uses, self._uses_from(request.cluster, acls.hosts_of(rules), span.from_ms), topics)
         return pb.ListAclUseReply(
             acls=map(_acl_use, judged),
-            coverage=self._coverage(request.cluster, span),
+            coverage=coverage,
             denials=sum(rule.permission != ALLOW for rule in rules),
         )
 

@@ -161,6 +161,22 @@ def test_idle_topics_with_their_owners(scene: Scene) -> None:
     assert "__internal" in scene.run("idle-topics", "--cluster", "live", "--internal")
 
 
+def test_nothing_is_idle_or_unused_where_no_activity_was_collected(tmp_path: Path) -> None:
+    database = EmbeddedDatabase(tmp_path / "activity", memory_mb=500)
+    with closing(ActivityStore(database, 30, flush_s=0.05)) as activity:
+        activity.start()
+        member = Member(activity=activity)
+        try:
+            member.kafka.create_topic("orders", {0: [1, 2]}, 10)
+            member.kafka.set_acls(AclBinding("TOPIC", "LITERAL", "orders", "User:ann", "*", "READ", "ALLOW"))
+            for words, field in ((["idle-topics"], "topics"), (["acls"], "acls")):
+                command = ["audit", *words, "--cluster", "live", "--endpoints", member.endpoint, "-o", "json"]
+                result = CliRunner().invoke(app, command)
+                assert (result.exit_code, json.loads(result.stdout)[field]) == (4, [])
+        finally:
+            member.stop()
+
+
 def test_tenants_pay_for_their_topics(scene: Scene, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("[default]\nproduced_gb = 2.0\nmillion_requests = 1000000\n")

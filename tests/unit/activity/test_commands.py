@@ -52,11 +52,13 @@ Run = Callable[..., tuple[Result, Guardian]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(reply: Any, *words: str) -> tuple[Result, Guardian]:
+    def run(reply: Any, *words: str, code: int = 0) -> tuple[Result, Guardian]:
         guardian = Guardian(reply)
         monkeypatch.setattr(audit, "connect", lambda _: guardian)
         monkeypatch.setattr(audit, "now_ms", lambda: NOW_MS)
-        return CliRunner().invoke(app, ["audit", *words]), guardian
+        result = CliRunner().invoke(app, ["audit", *words])
+        assert result.exit_code == code, result.output
+        return result, guardian
 
     return run
 
@@ -157,9 +159,17 @@ def test_what_an_answer_lacks_is_said_beside_it(run: Run) -> None:
 
 
 def test_an_answer_of_nothing_says_that_nothing_is_known(run: Run) -> None:
-    result, _ = run(reply_of(slices=0, kept_from_ms=0), "topic", "--cluster", "live", "orders")
-    assert "Nothing is known" in result.stderr
-    assert "none is kept" in result.stderr
+    for more in ((), ("-o", "json")):
+        result, _ = run(reply_of(slices=0, kept_from_ms=0), "topic", "--cluster", "live", "orders", *more, code=4)
+        assert "Nothing is known" in result.stderr
+        assert "none is kept" in result.stderr
+    unknown = pb.ActivityCoverage(to_ms=NOW_MS)
+    for reply, words in (
+        (pb.ListIdleTopicsReply(coverage=unknown), ("idle-topics",)),
+        (pb.ListAclUseReply(coverage=unknown), ("acls",)),
+        (pb.ListTenantUsageReply(coverage=unknown), ("tenant-costs",)),
+    ):
+        assert "Nothing is known" in run(reply, *words, "--cluster", "live", code=4)[0].stderr
 
 
 def test_idle_topics_say_who_is_missing(run: Run) -> None:
