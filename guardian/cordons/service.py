@@ -25,7 +25,7 @@ from guardian.model.topology import Cluster, TopicPartition
 from guardian.replication.store.state import Views
 from guardian.replication.store.store import ReplicatedStore
 from guardian.serving.paging import MAX_PAGE_BYTES, decode_token, encode_token, page_size
-from guardian.serving.requests import views_for
+from guardian.serving.requests import require_cluster, views_for
 from guardian.serving.sight import Sight
 from guardian.serving.turns import LISTS
 from guardian.serving.who_asks import who_asks
@@ -59,6 +59,7 @@ class PlacementServicer(placement_pb2_grpc.PlacementServicer):
 
     def ListCordons(self, request: pb.ListCordonsRequest, context: grpc.ServicerContext) -> pb.ListCordonsReply:
         views, token = views_for(self._store, context), decode_token(request.page_token)
+        require_cluster(views, request.cluster)
         with LISTS.one():
             shown, size = Sight(who_asks(), lambda: views).shown, page_size(request.page_size)
             cordons, last = views.cordon_page(request.cluster, token, size, MAX_PAGE_BYTES, shown)

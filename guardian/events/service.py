@@ -18,6 +18,7 @@ from guardian.model.event import Event, EventKind
 from guardian.model.wire.events import event_to_proto
 from guardian.replication.store.async_store import AsyncStore
 from guardian.replication.store.state import Changes, Views
+from guardian.serving.requests import require_cluster
 from guardian.serving.sight import shows_sink
 from guardian.serving.who_asks import sees, who_asks
 from protos.guardian.v1 import events_pb2 as pb
@@ -43,6 +44,7 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
         with self._changes.of_others() as has_changed:
             # Only a fence: a snapshot that is held for as long as somebody follows would keep all that is replaced.
             await self._store.read()
+            require_cluster(self._store.read_local(), request.cluster)
             after = request.after
             newest: deque[Event] = deque(maxlen=request.last or None)
             while True:

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from guardian.errors import NotFound
 from guardian.model.actor import UNKNOWN, Actor, Proof, require_claimed_name, require_name
 from guardian.model.wire import metadata
 from guardian.replication.store.state import SessionUse, Views, content_of
@@ -74,6 +75,13 @@ def session_of(context: Any, request: Message) -> SessionUse | None:
         return None
     content = content_of(request.SerializeToString(deterministic=True))
     return SessionUse(ref.id, ref.sequence, ref.answered_below, user_of(context), content)
+
+
+def require_cluster(views: Views, name: str) -> None:
+    """Raise NotFound for a cluster that is not registered and has no ticket left: an empty list would pass for an
+    answer. The empty name stands for all."""
+    if name and views.cluster(name) is None and not views.ticket_counts(name).get(name):
+        raise NotFound(f"cluster {name!r} is not registered: see `guardian cluster list`")
 
 
 def views_for(store: ReplicatedStore, context: Any) -> Views:

@@ -23,7 +23,7 @@ from guardian.replication.store.state import Views
 from guardian.replication.store.store import ReplicatedStore
 from guardian.serving.admins import registered
 from guardian.serving.paging import MAX_PAGE_BYTES, decode_token, encode_token, page_size
-from guardian.serving.requests import actor_of, session_of, views_for
+from guardian.serving.requests import actor_of, require_cluster, session_of, views_for
 from guardian.serving.sight import Sight
 from guardian.serving.turns import LISTS
 from guardian.serving.who_asks import who_asks
@@ -148,6 +148,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         self, request: pb.ListFederationRequest, context: grpc.ServicerContext
     ) -> pb.ListFederationReply:
         views, token = views_for(self._store, context), decode_token(request.page_token)
+        require_cluster(views, request.cluster)
         with LISTS.one():
             entries, last = views.federation_page(
                 request.table,

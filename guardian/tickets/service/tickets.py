@@ -32,7 +32,7 @@ from guardian.replication.store.state import Changes, PageLimits, TicketFilter, 
 from guardian.replication.store.store import ReplicatedStore
 from guardian.security.model.identity import Role
 from guardian.serving.paging import MAX_PAGE_BYTES, decode_token, encode_token, page_size
-from guardian.serving.requests import is_awaited, person_of, views_for
+from guardian.serving.requests import is_awaited, person_of, require_cluster, views_for
 from guardian.serving.sight import no_plan, no_ticket
 from guardian.serving.turns import LISTS
 from guardian.serving.who_asks import sees, who_asks
@@ -224,6 +224,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def ListTickets(self, request: pb.ListTicketsRequest, context: grpc.ServicerContext) -> pb.ListTicketsReply:
         views = views_for(self._store, context)
+        require_cluster(views, request.cluster)
         with LISTS.one():
             if request.sequence:
                 return _listed(views, _parts(views, request.sequence), self._now_ms())

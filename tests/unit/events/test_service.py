@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from guardian.client import GuardianClient
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, NotFound
 from guardian.events.loop.sinks import EventSinks
 from guardian.events.model import sinks_of
 from guardian.events.service import EventsServicer
@@ -60,7 +60,9 @@ def test_what_happened_is_told_by_ticket_kind_and_number(client: GuardianClient)
     assert [event.ticket_id for event in client.events(ticket_id=second)] == [second]
     assert [event.kind for event in client.events(kinds=[EventKind.TICKET_MOVED])] == [EventKind.TICKET_MOVED]
     assert [event.ticket_id for event in client.events(last=1)] == [second]
-    assert client.events(cluster="other") == []
+    assert client.events(cluster="live") == client.events()
+    with pytest.raises(NotFound, match="cluster 'other' is not registered"):
+        client.events(cluster="other")
     assert client.events(after=client.events()[-1].id) == []
     assert client.events(from_ms=1001) == []
 
