@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from guardian.errors import NotFound
+from guardian.errors import InvalidInput, NotFound
 from guardian.model.topology import Cluster
+
+
+def chosen_clusters(clusters: Iterable[Cluster], names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that are asked for, or all by name. Raises NotFound for one that is not registered, InvalidInput
+    when none is."""
+    known = tuple(clusters)
+    found = tuple(registered(known, name).name for name in names) or tuple(sorted(each.name for each in known))
+    if not found:
+        raise InvalidInput("no cluster is registered: register one with `guardian cluster add`")
+    return found
 
 
 def registered(clusters: Iterable[Cluster], name: str) -> Cluster:

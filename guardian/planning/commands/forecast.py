@@ -13,7 +13,7 @@ from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, Ou
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import print_json, print_table
-from guardian.errors import InvalidInput
+from guardian.federation.commands.registered import chosen_clusters
 from guardian.model.forecast import Forecast, Outlook
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.planning.commands.planner_settings import SettingsOption, planner_settings, section_of
@@ -48,9 +48,7 @@ def forecast(
     section_of(settings)  # what is wrong is told before anything is read
     with connect(endpoints) as client:
         limits = planner_settings(client, settings)
-        names = clusters or sorted(cluster.name for cluster in client.list_clusters())
-        if not names:
-            raise InvalidInput("no cluster is registered: register one with `guardian cluster add`")
+        names = chosen_clusters(client.list_clusters(), clusters or ())
         lake = lake or client.member().lake_url
     span = (until_ms - parse_duration_ms("window", window), until_ms)
     with analysing("guardian forecast", lake, span, master) as (spark, span_read):

@@ -17,8 +17,9 @@ from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, Ou
 from guardian.cli.printing import echo
 from guardian.cli.render import print_json, print_table
 from guardian.cli.shared import with_options_of
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import GuardianError
 from guardian.federation.commands.directory import read_directory
+from guardian.federation.commands.registered import chosen_clusters
 from guardian.model.units import parse_duration_ms
 from guardian.planning.commands import faults
 from guardian.planning.commands.planner_settings import SettingsOption, planner_settings, section_of
@@ -127,9 +128,7 @@ def _answer(asked: _Asked, question: Question) -> None:
     with connect(asked.endpoints) as client:
         settings = planner_settings(client, asked.settings)
         directory = read_directory(client)
-        names = asked.clusters or tuple(sorted(cluster.name for cluster in directory.clusters))
-        if not names:
-            raise InvalidInput("no cluster is registered: register one with `guardian cluster add`")
+        names = chosen_clusters(directory.clusters, asked.clusters)
         lake = asked.lake or client.member().lake_url
     with analysing("guardian what-if", lake, asked.window, asked.master) as (spark, window):
         from spark_analytics.jobs.whatif import answers

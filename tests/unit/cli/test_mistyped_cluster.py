@@ -12,12 +12,13 @@ from guardian.errors import NotFound
 from tests.command_line import COMMAND, app
 from tests.unit.member.member import Member
 
-# Others want more than a cluster before they ask, follow until they are ended, or read the lake on this machine.
+# Others want more than a cluster before they ask.
 LISTS = {
     "audit acls", "audit idle-topics", "audit tenant-costs", "disk queue", "disk show", "durability", "events",
     "exclusion cordons", "exclusion list", "findings", "group disk-reads", "healing policy", "healing status", "links",
     "ticket list", "tiering orphans", "tiering topics", "topic list",
 }  # fmt: skip
+WITH_SPARK = {"analyze", "forecast", "plan balance", "plan heal", "plan leaders", "plan relieve", "what-if grow"}
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +43,11 @@ def test_all_lists_are_tried() -> None:
     assert set(without_arguments(COMMAND)) >= LISTS
 
 
-@pytest.mark.parametrize("words", sorted(LISTS))
-def test_a_cluster_that_is_not_registered_is_named(member: Member, words: str) -> None:
+@pytest.mark.parametrize("words", sorted(LISTS | WITH_SPARK))
+def test_a_cluster_that_is_not_registered_is_named_before_anything_is_read(
+    member: Member, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_analytics.jobs.session.local_session", lambda *_: pytest.fail("Spark was started"))
     result = CliRunner().invoke(app, [*words.split(), "--cluster", "nope", "--endpoints", member.endpoint])
     assert isinstance(result.exception, NotFound), result.output
     assert "nope" in str(result.exception)

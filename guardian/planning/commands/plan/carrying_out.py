@@ -19,6 +19,7 @@ from guardian.cli.render import as_dict, print_json
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.federation.commands.directory import read_directory
+from guardian.federation.commands.registered import chosen_clusters
 from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
@@ -41,6 +42,7 @@ def carry_out(request: Request, task: Task | TaskFor) -> None:
     with connect(request.endpoints) as client:
         settings = request.overrides.for_members(client)
         directory = read_directory(client)
+        chosen_clusters(directory.clusters, request.clusters)  # before Spark is started
         asked = {cluster: task(directory, cluster) if callable(task) else task for cluster in request.clusters}
         said = "" if request.dry_run else warning(asked.values())
         if said:

@@ -12,6 +12,7 @@ from guardian.cli.printing import echo
 from guardian.cli.render import print_json
 from guardian.errors import InvalidInput
 from guardian.federation.commands.directory import read_directory
+from guardian.federation.commands.registered import registered
 from guardian.model.units import parse_duration_ms
 from guardian.planning.commands.plan.offline import fail_on, read_model, show_score
 from guardian.planning.commands.plan.overrides import Overrides
@@ -71,6 +72,7 @@ def _against_lake(
     with connect(endpoints) as client:
         settings = overrides.for_members(client)
         directory = read_directory(client)
+        registered(directory.clusters, cluster)  # before Spark is started
         url = lake or client.member().lake_url
     with analysing("guardian plan check", url, asked, master) as (spark, known):
         from spark_analytics.jobs.check import read_plan, verdict_of

@@ -51,7 +51,8 @@ POLICY = IdcPolicy("two", (("shanghai", 2), ("suzhou", 1)), "shanghai")
 ORDERS = Topic("live", "orders", tenant="pay", label="gold")
 FREE, TAKEN = Machine("m1"), Machine("m2", cluster="live", broker_id=3)
 LIVE = Cluster("live", "h:9092", brokers=(Broker(1), Broker(2), Broker(41)))
-DIRECTORY = Directory(clusters=(LIVE,), machines=(FREE, TAKEN), topics=(ORDERS,), policies=(POLICY,))
+OTHERS = tuple(Cluster(name, "h:9092") for name in ("a", "broken", "bulk"))
+DIRECTORY = Directory(clusters=(LIVE, *OTHERS), machines=(FREE, TAKEN), topics=(ORDERS,), policies=(POLICY,))
 NO_PLAN = InvalidInput("cluster broken has no samples: take a window that has some")
 
 
