@@ -34,6 +34,11 @@ if _PROFILE == "same-inputs":
     assert hasattr(providers, "_get_local_constants"), "hypothesis has changed: look where it takes constants from now"
     vars(providers)["_get_local_constants"] = Constants
 
+# Nothing of whoever runs the tests: neither contexts of theirs nor what their shell says.
+for _name in [name for name in os.environ if name.startswith("GUARDIAN_")]:
+    del os.environ[_name]
+os.environ["GUARDIAN_CONFIG"] = "/nowhere/guardian.yaml"
+
 _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
 
 
