@@ -21,7 +21,7 @@ from guardian.health.rules.durability import audit
 from guardian.health.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.health.wire.durability import durability_to_proto
 from guardian.health.wire.faults import acks_of, clients_of, fault_of, prediction_to_proto
-from guardian.health.wire.findings import findings_to_proto
+from guardian.health.wire.findings import brokers_seen_to_proto, findings_to_proto
 from guardian.lake.model.window import Window
 from guardian.lake.store.reader import LakeReader
 from guardian.links.loop.link_use import LinkUseReader
@@ -142,13 +142,19 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         watch, leads_since_ms = self._watch.known()
         sight = Sight(who_asks(), self._sources.store.read_local)
         watch = showing.watch_of(watch, sight)
-        return findings_to_proto(
+        report = findings_to_proto(
             [showing.finding_of(finding, sight) for finding in findings.findings(watch, request.cluster)],
             showing.looks_of(findings.looks(watch, request.cluster), sight),
             findings.in_grace(watch, request.cluster),
             leads_since_ms,
             min(request.limit or MAX_FINDINGS, MAX_FINDINGS),
         )
+        report.brokers.extend(
+            brokers_seen_to_proto(seen)
+            for seen in self._watch.serving()
+            if sight.sees(seen.cluster) and request.cluster in ("", seen.cluster)
+        )
+        return report
 
     def GetHealing(self, request: pb.GetHealingRequest, context: grpc.ServicerContext) -> pb.HealingReport:
         if self._healing is None:

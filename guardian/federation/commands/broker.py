@@ -11,17 +11,23 @@ import typer
 from guardian.cli.options import (
     ClusterOption,
     EndpointsOption,
+    OnlyClustersOption,
     Output,
     OutputOption,
     connect,
 )
+from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
-from guardian.cli.render import print_json, print_table
+from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
+from guardian.federation.commands.registered import registered
+from guardian.federation.commands.serving import Serving
+from guardian.model.topology import Cluster
+from guardian.model.wire.federation import cluster_to_proto
 from guardian.tickets.commands import broker_operations
 
 app = typer.Typer(
-    help="Look at a broker, hold copies back there; remove brokers, take them offline and back, restart them.",
+    help="List brokers, look at one, hold copies back there; remove brokers, take them offline and back, restart them.",
     no_args_is_help=True,
 )
 for _operation in (
@@ -31,6 +37,50 @@ for _operation in (
     broker_operations.restart,
 ):
     app.command()(_operation)
+
+
+@app.command("list")
+def list_(
+    clusters: OnlyClustersOption = None, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
+    """List the brokers of clusters, and whether each serves now.
+
+    Example: guardian broker list --cluster live
+    """
+    with connect(endpoints) as client:
+        known, serving = client.list_clusters(), Serving.seen(client)
+    shown = [registered(known, name) for name in clusters or ()] or list(known)
+    brokers = [(cluster, broker) for cluster in shown for broker in cluster.brokers]
+    if output is Output.JSON:
+        print_json([each for cluster in shown for each in _as_dicts(cluster, serving.ids(cluster.name))])
+        return
+    rows = [
+        (
+            cluster.name,
+            str(broker.id),
+            serving.of_broker(cluster.name, broker.id),
+            broker.state.name,
+            broker.label or "-",
+            broker.rack or "-",
+            broker.idc or "-",
+            broker.reporter_endpoint or "-",
+        )
+        for cluster, broker in brokers
+    ]
+    print_table(
+        ("CLUSTER", "BROKER", "SERVES", "STATE", "LABEL", "RACK", "IDC", "REPORTER"),
+        rows,
+        right=("BROKER",),
+        more=more_of([broker for _, broker in brokers], "registered_reporter", "metrics_url"),
+    )
+
+
+def _as_dicts(cluster: Cluster, serving: list[int] | None) -> list[dict[str, object]]:
+    """Return the brokers of a cluster for programs; `serves` is null where that is not known."""
+    return [
+        {"cluster": cluster.name, **as_dict(broker), "serves": None if serving is None else broker.id in serving}
+        for broker in cluster_to_proto(cluster).brokers
+    ]
 
 
 @app.command()

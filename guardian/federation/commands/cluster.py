@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, YesOption, confirm, connect
-from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table, say
 from guardian.cli.shared import made_of
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.federation.commands.registered import registered
+from guardian.federation.commands.serving import Serving
 from guardian.interop import broker_sets_json
 from guardian.interop.json_file import read_json
 from guardian.model.ticket import OPEN_STATES
@@ -171,39 +171,34 @@ app.command("add")(made_of(_login, add))
 
 @app.command("list")
 def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
-    """List the clusters and their brokers.
+    """List the clusters: how many of their brokers serve now, and what is found; brokers: `guardian broker list`.
 
     Example: guardian cluster list
     """
     with connect(endpoints) as client:
-        clusters = client.list_clusters()
+        clusters, serving = client.list_clusters(), Serving.seen(client)
     if output is Output.JSON:
-        print_json([as_dict(cluster_to_proto(cluster)) for cluster in clusters])
+        print_json([{**as_dict(cluster_to_proto(each)), "serving": serving.ids(each.name)} for each in clusters])
         return
-    brokers = [(cluster, broker) for cluster in clusters for broker in cluster.brokers]
     rows = [
         (
             cluster.name,
-            str(broker.id),
-            broker.state.name,
-            broker.label or "-",
-            broker.rack or "-",
-            broker.idc or "-",
-            broker.reporter_endpoint or "-",
+            str(len(cluster.brokers)),
+            serving.of_cluster(cluster),
+            serving.findings_of(cluster.name),
             cluster.bootstrap,
             cluster.bootstrap_controllers or "-",
             cluster.cluster_id or "-",
             str(cluster.security.protocol),
             cluster.sampling_paused or "-",
         )
-        for cluster, broker in brokers
+        for cluster in clusters
     ]
     print_table(
-        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP", *_WIDE),
+        ("CLUSTER", "BROKERS", "SERVE", "FINDINGS", "BOOTSTRAP", *_WIDE),
         rows,
-        right=("BROKER",),
+        right=("BROKERS", "SERVE", "FINDINGS"),
         wide=_WIDE,
-        more=more_of([broker for _, broker in brokers], "registered_reporter", "metrics_url"),
     )
 
 

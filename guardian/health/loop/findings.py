@@ -23,7 +23,7 @@ from guardian.health.loop.durability_facts import durability_facts
 from guardian.health.loop.sources import Sources
 from guardian.health.loop.troubles import TroubleLooks
 from guardian.health.model.disks import DiskHealth, DiskVerdict
-from guardian.health.model.finding import Detector, FindingKind, Place, Sighting, Subject
+from guardian.health.model.finding import BrokersSeen, Detector, FindingKind, Place, Sighting, Subject
 from guardian.health.rules import findings as core
 from guardian.health.rules.disks import judge
 from guardian.health.rules.durability import rate_all
@@ -107,6 +107,15 @@ class FindingsWatch:
     def alive(self, cluster: str) -> frozenset[int]:
         """The brokers that the last look saw live; none where nobody has looked."""
         return self._looks.alive(cluster)
+
+    def serving(self) -> list[BrokersSeen]:
+        """Return who serves in each cluster that answered at the last look in this term, by the cluster's name."""
+        watch, _ = self.known()
+        places = ((place, last) for place, last in watch.looks.items() if place.detector is Detector.BROKERS)
+        found = ((place.cluster, self._looks.serving(place.cluster), last.looked_at_ms) for place, last in places)
+        return sorted(
+            BrokersSeen(cluster, tuple(sorted(alive)), at_ms) for cluster, alive, at_ms in found if alive is not None
+        )
 
     def close(self) -> None:
         """Ends the connections that are kept."""

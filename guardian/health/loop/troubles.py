@@ -85,6 +85,11 @@ class TroubleLooks:
         """The brokers that the last look that succeeded saw live."""
         return self._alive.get(cluster, frozenset())
 
+    def serving(self, cluster: str) -> frozenset[int] | None:
+        """Return the brokers that the last look saw live; None where nobody has looked, or the cluster did not
+        answer."""
+        return None if cluster in self._silent else self._alive.get(cluster)
+
     def require_reachable(self, cluster: str) -> None:
         """Raises ClusterUnavailable for a cluster that did not answer just now: to wait for it once more would keep the
         looks at all other clusters waiting."""

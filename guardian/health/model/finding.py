@@ -150,6 +150,15 @@ class Finding:
     load: Text = ""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class BrokersSeen:
+    """The brokers of a cluster that were seen live at that time, in the order of their ids."""
+
+    cluster: str
+    alive: tuple[int, ...]
+    looked_at_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class LastLook:
     """When a detector looked last with success, and when without; 0: never. `error`: of the last look, if it failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guardian.health.model.finding import Finding, LastLook, Place, Subject
+from guardian.health.model.finding import BrokersSeen, Finding, LastLook, Place, Subject
 from guardian.model.wire.fields import NOT_ON_THE_WIRE, alias, by_hand, filled
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -20,6 +20,11 @@ def findings_to_proto(
         in_grace=in_grace,
         leads_since_ms=leads_since_ms,
     )
+
+
+def brokers_seen_to_proto(seen: BrokersSeen) -> pb.BrokersSeen:
+    """Return it as it is told beside findings."""
+    return filled(pb.BrokersSeen(), seen)
 
 
 by_hand(Subject, name=alias("subject"))

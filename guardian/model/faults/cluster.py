@@ -149,7 +149,7 @@ def _settings(topic: TopicSettings, *, elr: bool) -> Settings:
 def _hit(now: Cluster, fault: Fault) -> frozenset[int]:
     unknown = [each for each in fault.brokers if each not in now.brokers]
     if unknown:
-        raise InvalidInput(f"brokers: unknown (got {some(unknown)}); see guardian broker list")
+        raise InvalidInput(f"brokers: unknown (got {some(unknown)}); see `guardian broker list`")
     for noun, names in (("rack", fault.racks), ("idc", fault.idcs)):
         there = {getattr(place, noun) for place in now.brokers.values()} - {""}
         missing = sorted(set(names) - there)

@@ -724,19 +724,31 @@ class DetectorLook(_message.Message):
     error: str
     def __init__(self, detector: _Optional[str] = ..., cluster: _Optional[str] = ..., looked_at_ms: _Optional[int] = ..., failed_at_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
 
+class BrokersSeen(_message.Message):
+    __slots__ = ("cluster", "alive", "looked_at_ms")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    alive: _containers.RepeatedScalarFieldContainer[int]
+    looked_at_ms: int
+    def __init__(self, cluster: _Optional[str] = ..., alive: _Optional[_Iterable[int]] = ..., looked_at_ms: _Optional[int] = ...) -> None: ...
+
 class FindingsReport(_message.Message):
-    __slots__ = ("findings", "findings_in_all", "looks", "in_grace", "leads_since_ms")
+    __slots__ = ("findings", "findings_in_all", "looks", "in_grace", "leads_since_ms", "brokers")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
     LOOKS_FIELD_NUMBER: _ClassVar[int]
     IN_GRACE_FIELD_NUMBER: _ClassVar[int]
     LEADS_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
     findings_in_all: int
     looks: _containers.RepeatedCompositeFieldContainer[DetectorLook]
     in_grace: int
     leads_since_ms: int
-    def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., findings_in_all: _Optional[int] = ..., looks: _Optional[_Iterable[_Union[DetectorLook, _Mapping]]] = ..., in_grace: _Optional[int] = ..., leads_since_ms: _Optional[int] = ...) -> None: ...
+    brokers: _containers.RepeatedCompositeFieldContainer[BrokersSeen]
+    def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., findings_in_all: _Optional[int] = ..., looks: _Optional[_Iterable[_Union[DetectorLook, _Mapping]]] = ..., in_grace: _Optional[int] = ..., leads_since_ms: _Optional[int] = ..., brokers: _Optional[_Iterable[_Union[BrokersSeen, _Mapping]]] = ...) -> None: ...
 
 class GetHealingRequest(_message.Message):
     __slots__ = ("cluster",)

@@ -277,3 +277,27 @@ def test_a_cluster_without_trouble_says_that_somebody_looked(start: Callable[...
     code, output = run(member, "--cluster", "live", "--fail")
     assert code == 0
     assert output.startswith("nothing is wrong: 8 looks")
+
+
+def test_who_serves_is_told_of_clusters_that_answered_at_the_last_look(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+    with GuardianClient([member.endpoint]) as client:
+
+        def serving() -> list[tuple[str, list[int]]]:
+            return [(each.cluster, list(each.alive)) for each in client.findings().brokers]
+
+        assert serving() == []
+        look(member)
+        assert serving() == [("live", [1, 2, 3])]
+        member.kafka.kill_broker(2)
+        look(member)
+        assert serving() == [("live", [1, 3])]
+
+        def silent() -> None:
+            raise ClusterUnavailable("no broker of live answers")
+
+        monkeypatch.setattr(member.kafka, "describe_cluster", silent)
+        look(member)
+        assert serving() == []

@@ -160,7 +160,7 @@ def test_a_leader_whose_clock_is_wrong_refuses_records_until_it_is_right(
         ({"blow": Blow.CLOCK, "brokers": (1,)}, "ahead_s: out of range (got 0)"),
         ({"blow": Blow.CLOCK, "brokers": (1,), "ahead_s": float("nan")}, "ahead_s: out of range (got nan)"),
         ({"blow": Blow.KILL, "brokers": (1,), "ahead_s": 5.0}, "ahead_s: out of range (got 5)"),
-        ({"blow": Blow.KILL, "brokers": (9,)}, "brokers: unknown (got 9); see guardian broker list"),
+        ({"blow": Blow.KILL, "brokers": (9,)}, "brokers: unknown (got 9); see `guardian broker list`"),
         ({"blow": Blow.KILL, "racks": ("x",)}, "racks: unknown (got x); use r0, r1, r2"),
         ({"blow": Blow.KILL, "idcs": ("x",)}, "idcs: unknown (got x); use north, south"),
     ],
