@@ -73,6 +73,7 @@ class Table(IntEnum):
     CLUSTER_BY_ID = 47  # Kafka's cluster.id -> the name of the cluster that has it, in UTF-8
     TICKET_INDEX = 40  # cluster -> its open tickets that are no drafts, and how many tickets are in each state
     TICKET_DRAFTS = 48  # cluster, bucket -> its drafts
+    FINDINGS = 49  # cluster, or the empty name -> what the leader's detectors see there
     TICKET_ORDER = 41  # what a list is narrowed down to, position of a ticket -> nothing
 
     @property
@@ -100,6 +101,7 @@ cluster_by_id = _by_text(Table.CLUSTER_BY_ID)  # by Kafka's cluster.id
 protection = _by_text(Table.PROTECTION)  # by the cluster's name
 plan = _by_text(Table.PLAN)  # by its hash
 plan_chunks = _by_text(Table.PLAN_CHUNK)  # by the plan's hash: the prefix of its chunks, in their order
+findings = _by_text(Table.FINDINGS)  # by the cluster's name
 ticket = _by_text(Table.TICKET)  # by its id
 ticket_index = _by_text(Table.TICKET_INDEX)  # by the cluster's name
 ticket_drafts = _by_text(Table.TICKET_DRAFTS)  # by the cluster's name: the prefix of its buckets

@@ -36,6 +36,7 @@ from metastore.tables import (
     ended_sessions,
     events,
     federation,
+    findings,
     ids,
     plans,
     protection,
@@ -50,7 +51,7 @@ from metastore.tables.pages import narrowed, referrers_behind, require_key_of, r
 from metastore.tables.proposal import Proposal
 from metastore.tables.sessions import Session
 from metastore.tables.ticket_order import PageLimits, TicketFilter, TicketPage
-from protos.guardian.v1 import federation_pb2, placement_pb2, tickets_pb2, user_tasks_pb2
+from protos.guardian.v1 import federation_pb2, placement_pb2, records_pb2, tickets_pb2, user_tasks_pb2
 
 _WALK = PageLimits(tickets=200, size_bytes=1 << 20)
 
@@ -129,6 +130,10 @@ class Views:
     def protection(self, cluster: str) -> Protection:
         """What is held to protect the cluster's disks."""
         return protection.stored_protection(self._snapshot, cluster)
+
+    def kept_findings(self) -> list[records_pb2.KeptFindings]:
+        """Return what a leader's detectors saw last, by cluster."""
+        return findings.stored(self._snapshot)
 
     def protections(self) -> tuple[Protection, ...]:
         """Of all clusters that ever had something held."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Request
 from fastapi.responses import Response
 
-from guardian.console.health import health_of, offline_dirs, skews, total
+from guardian.console.health import findings_of, health_of, offline_dirs, skews, total
 from guardian.console.heat import MEASURES, heat_of, traffic_of
 from guardian.console.lines import (
     BROKER_COLUMNS,
@@ -52,12 +52,11 @@ class ClusterPages(ReadingPages):
         report = view.part(self._looks.findings, name)
         tickets = view.part(self._looks.open_tickets, name) or ()
         seen = view.if_any(self._looks.seen, name)  # its part of the page says why not
-        findings = [each for each in report.findings if each.cluster == name] if report else []
         return view.shown(
             "cluster.html",
             name,
-            findings=findings,
-            health=health_of(name, findings, report.looks if report else ()),
+            findings=findings_of(name, report),
+            health=health_of(view.cluster, report),
             open_tickets=tickets,
             **_at_a_glance(view.cluster, seen),
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guardian.health.model.finding import FindingKind
+from guardian.model.text import some
 from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState, Cluster
 from guardian.web.observed import BrokerSeen, ClusterSeen, Series
@@ -42,17 +43,33 @@ def name_of(kind: int) -> str:
         return f"kind {kind}"
 
 
-def health_of(cluster: str, findings: Sequence[pb.Finding], looks: Iterable[pb.DetectorLook]) -> Health:
-    """Of the findings of one cluster, and of those of the looks that were for it."""
-    if not findings:
-        own = [look for look in looks if look.cluster == cluster]
-        if not any(look.looked_at_ms for look in own):
-            return UNKNOWN
-        return PARTLY_KNOWN if any(look.error for look in own) else HEALTHY
+def health_of(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
+    """Return how a cluster is: what is found there, else whether somebody looked everywhere and all brokers serve.
+    None: nobody could say."""
+    findings = findings_of(cluster.name, report)
+    if report is None or not findings:
+        return _without_findings(cluster, report)
     worst = min(findings, key=lambda each: _gravity(each.kind))
     grave = sum(1 for each in findings if gravity_of(each.kind) == "bad")
     others = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
     return Health(gravity_of(worst.kind), f"{name_of(worst.kind)}{others}", 1000 * grave + len(findings) + 10)
+
+
+def findings_of(cluster: str, report: pb.FindingsReport | None) -> list[pb.Finding]:
+    """Return the findings that are a cluster's own."""
+    return [finding for finding in report.findings if finding.cluster == cluster] if report is not None else []
+
+
+def _without_findings(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
+    own = [look for look in report.looks if look.cluster == cluster.name] if report is not None else []
+    if report is None or not any(look.looked_at_ms for look in own):
+        return UNKNOWN
+    alive = {broker for seen in report.brokers if seen.cluster == cluster.name for broker in seen.alive}
+    to_serve = [broker.id for broker in cluster.brokers if broker.state is BrokerState.ACTIVE]
+    away = [broker for broker in to_serve if alive and broker not in alive]
+    if away:  # and not for long enough to be a finding
+        return Health("warn", f"broker {some(away)} does not serve", len(away) + 5)
+    return PARTLY_KNOWN if any(look.error or not look.looked_at_ms for look in own) else HEALTHY
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +106,6 @@ def cluster_lines(
     tickets: Iterable[Ticket],
 ) -> list[ClusterLine]:
     """None: nobody could say."""
-    found: dict[str, list[pb.Finding]] = defaultdict(list)
-    looks: dict[str, list[pb.DetectorLook]] = defaultdict(list)
-    for look in findings.looks if findings is not None else ():
-        looks[look.cluster].append(look)
-    for finding in findings.findings if findings is not None else ():
-        found[finding.cluster].append(finding)
     modes = {each.cluster: each.policy.mode for each in healing.clusters} if healing is not None else {}
     running: Counter[str] = Counter()
     waiting: Counter[str] = Counter()
@@ -104,8 +115,8 @@ def cluster_lines(
     return [
         ClusterLine(
             cluster,
-            health_of(cluster.name, found[cluster.name], looks[cluster.name]),
-            len(found[cluster.name]),
+            health_of(cluster, findings),
+            len(findings_of(cluster.name, findings)),
             running[cluster.name],
             waiting[cluster.name],
             sum(1 for broker in cluster.brokers if broker.state is not BrokerState.ACTIVE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import grpc
 
@@ -14,6 +15,7 @@ from guardian.health.loop.durability_facts import durability_facts
 from guardian.health.loop.fault_facts import cluster_now
 from guardian.health.loop.findings import FindingsWatch
 from guardian.health.loop.sources import Sources
+from guardian.health.model.finding import LastLook
 from guardian.health.rules import findings, showing
 from guardian.health.rules.disk_reads import disk_reads
 from guardian.health.rules.disks import judge
@@ -141,7 +143,8 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
             self._cluster(request.cluster, context)
         watch, leads_since_ms = self._watch.known()
         sight = Sight(who_asks(), self._sources.store.read_local)
-        watch = showing.watch_of(watch, sight)
+        looks = {**dict.fromkeys(self._watch.places(), LastLook()), **watch.looks}
+        watch = showing.watch_of(replace(watch, looks=looks), sight)
         report = findings_to_proto(
             [showing.finding_of(finding, sight) for finding in findings.findings(watch, request.cluster)],
             showing.looks_of(findings.looks(watch, request.cluster), sight),

@@ -81,6 +81,8 @@ def handle_drop(command: records_pb2.DropCluster, view: ReadView, _proposal: Pro
         )
     _require_untouched(view, command.name)
     gone: list[Record] = [Delete(keys.cluster(command.name)), Delete(keys.cluster_by_id(cluster.cluster_id))]
+    if view.get(keys.findings(command.name)) is not None:
+        gone.append(Delete(keys.findings(command.name)))
     return gone, records_pb2.CommandReply()
 
 

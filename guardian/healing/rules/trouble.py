@@ -151,7 +151,7 @@ def why_wait(watch: Watch, cluster: str) -> str:
 
 
 def _standing(last_seen_ms: int, last: LastLook) -> Standing:
-    if last.failed_at_ms > last.looked_at_ms:
+    if last.failed_at_ms > last.looked_at_ms or not last.looked_at_ms:
         return Standing.UNKNOWN
     return Standing.PRESENT if last_seen_ms >= last.looked_at_ms else Standing.OVER
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from guardian.cli.exits import NO, UNKNOWN
 from guardian.cli.options import EndpointsOption, OnlyClusterOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
@@ -23,6 +24,8 @@ def findings(
     """Show what is wrong now: brokers down, log dirs offline, topics at risk, slow disks, lines near their limit.
 
     The leader looks again and again. What lasts for two looks and a grace period is told here; a short spike is not.
+    A new leader goes on with what is known. With --fail the exit code is 4 when nothing is found and somewhere nobody
+    could look: that is not known, and no health.
 
     Example: guardian findings --cluster live
 
@@ -35,7 +38,9 @@ def findings(
     else:
         _show(report)
     if fail and report.findings_in_all:
-        raise typer.Exit(1)
+        raise typer.Exit(NO)
+    if fail and any(map(_is_unknown, report.looks)):
+        raise typer.Exit(UNKNOWN)
 
 
 def _show(report: pb.FindingsReport) -> None:
@@ -48,12 +53,15 @@ def _show(report: pb.FindingsReport) -> None:
     hidden = report.findings_in_all - len(report.findings)
     if hidden:
         echo(f"{hidden} more, no graver: --limit {report.findings_in_all} shows all")
-    looked = [look for look in report.looks if look.looked_at_ms]
+    unknown = [look for look in report.looks if _is_unknown(look)]
+    looked = [look for look in report.looks if not _is_unknown(look)]
     if not report.findings and looked:
         oldest = min(look.looked_at_ms for look in looked)
-        echo(f"nothing is wrong: {len(looked)} looks, the oldest of {human_time(oldest)}")
-    if not report.looks:
-        echo(f"nobody has looked yet: the leader began at {human_time(report.leads_since_ms)}, ask again in a minute")
+        where = "nothing is found where somebody looked" if unknown else "nothing is wrong"
+        echo(f"{where}: {len(looked)} looks, the oldest of {human_time(oldest)}")
+    if waiting := sum(not look.looked_at_ms and not look.error for look in unknown):
+        began = human_time(report.leads_since_ms)
+        echo(f"not known: {waiting} of {len(report.looks)} looks are still to come; the leader began at {began}")
     if report.in_grace:
         echo(f"{report.in_grace} more are seen, and told when they last")
     for look in report.looks:
@@ -61,6 +69,10 @@ def _show(report: pb.FindingsReport) -> None:
             where = f" of {look.cluster}" if look.cluster else ""
             since = f"since {human_time(look.looked_at_ms)}" if look.looked_at_ms else "so far"
             echo(f"note: detector {look.detector}{where} has seen nothing {since}: {look.error}")
+
+
+def _is_unknown(look: pb.DetectorLook) -> bool:
+    return bool(look.error) or not look.looked_at_ms
 
 
 def _row(finding: pb.Finding) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 LeaderLoop ─▶ tick ─▶ what is due? ─▶ look (Kafka, the lake, the activity store) ─▶ rules.findings ─▶ what is known
 
-Findings are in the leader's memory: all of them can be seen again, so a new leader begins anew and knows them after two
-looks. Nothing here changes a cluster; healing starts from `known()`, and tells what it can't do by `report`.
+Findings are in the leader's memory, and stored as they change (rules.keeping): a new leader goes on with what is known,
+and tells where it has not looked yet. Nothing here changes a cluster; healing starts from `known()`, and tells what it
+can't do by `report`.
 
 A look rests on what collectors have brought, so its times follow the interval of collections. A line is looked at in
 minutes that no look before has judged: one busy minute is seen once, and so is no finding.
@@ -25,9 +26,12 @@ from guardian.health.loop.troubles import TroubleLooks
 from guardian.health.model.disks import DiskHealth, DiskVerdict
 from guardian.health.model.finding import BrokersSeen, Detector, FindingKind, Place, Sighting, Subject
 from guardian.health.rules import findings as core
+from guardian.health.rules import keeping
 from guardian.health.rules.disks import judge
 from guardian.health.rules.durability import rate_all
 from guardian.health.rules.findings import Times, Watch
+from guardian.health.rules.keeping import Kept
+from guardian.health.wire.findings import kept_from_proto, kept_to_proto
 from guardian.lake.model.window import Window
 from guardian.lake.store.reader import LakeReader, ReadLimits
 from guardian.links.loop.link_use import LinkUseReader
@@ -39,6 +43,7 @@ from guardian.model.links import load_links
 from guardian.model.topology import Cluster
 from guardian.security.model.certificate import CertificateLife
 from guardian.serving.admins import ClusterAdmins
+from protos.guardian.v1 import records_pb2
 
 _BUDGET_S = 5.0  # of a tick: whoever stops the member waits for the look that is under way at the most
 _LIMITS = ReadLimits(seconds=30.0)  # nobody waits for the answer
@@ -83,6 +88,7 @@ class FindingsWatch:
         self._looks = TroubleLooks(sources.store, self._admins, certificates)
         self._lock = threading.Lock()
         self._watch = Watch()
+        self._kept: dict[str, Kept] = {}  # as it was stored last
         self._term = -1
         self._leads_since_ms = 0
 
@@ -92,8 +98,15 @@ class FindingsWatch:
             raise Unavailable("this member does not lead, and only the leader's detectors look: ask the leader")
         with self._lock:
             if self._term != self._sources.store.status().term:
-                return Watch(), self._sources.now_ms()
+                now_ms = self._sources.now_ms()
+                return self._kept_until(now_ms), now_ms
             return self._watch, self._leads_since_ms
+
+    def places(self) -> list[Place]:
+        """Return where detectors look, whether they have or not."""
+        clusters = self._sources.store.read_local().clusters()
+        names = sorted(cluster.name for cluster in clusters)
+        return core.places_of(names, has_lines=self._sources.links_file is not None)
 
     def report(self, cluster: str, sightings: Iterable[Sighting]) -> None:
         """What healing sees that it can't mend: all of it, each time."""
@@ -137,14 +150,28 @@ class FindingsWatch:
         after = {finding.subject: finding for finding in core.findings(self._watch)}
         said.extend(f"found: {_titled(subject)}: {after[subject].evidence}" for subject in sorted(set(after) - before))
         said.extend(f"over: {_titled(subject)}" for subject in sorted(before - set(after)))
+        self._keep()
         return said
+
+    def _keep(self) -> None:
+        """Store what has changed, for the next leader. Raises Unavailable where that can't be done now."""
+        for each in keeping.to_keep(self._watch, self._kept, self._sources.now_ms()):
+            message = kept_to_proto(each.cluster, each.kept.at_ms, each.seen)
+            self._sources.store.propose(records_pb2.Command(put_findings=message))
+            self._kept[each.cluster] = each.kept
 
     def _begin_anew_in_a_new_term(self) -> None:
         term = self._sources.store.status().term
         with self._lock:
             if term != self._term:
-                self._watch, self._term, self._leads_since_ms = Watch(), term, self._sources.now_ms()
+                self._term, self._leads_since_ms, self._kept = term, self._sources.now_ms(), {}
+                self._watch = self._kept_until(self._leads_since_ms)
                 self._looks.forget()
+
+    def _kept_until(self, now_ms: int) -> Watch:
+        """Return what the leader before saw, if that was just now."""
+        kept = self._sources.store.read_local().kept_findings()
+        return keeping.restored(((each.at_ms, kept_from_proto(each)) for each in kept), now_ms)
 
     def _change(self, change: Callable[[Watch], Watch]) -> None:
         with self._lock:

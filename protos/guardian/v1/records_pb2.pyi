@@ -33,7 +33,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock", "trim_tickets", "put_user_task", "end_console_session")
+    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock", "trim_tickets", "put_user_task", "end_console_session", "put_findings")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +67,7 @@ class Command(_message.Message):
     TRIM_TICKETS_FIELD_NUMBER: _ClassVar[int]
     PUT_USER_TASK_FIELD_NUMBER: _ClassVar[int]
     END_CONSOLE_SESSION_FIELD_NUMBER: _ClassVar[int]
+    PUT_FINDINGS_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: SessionUse
     actor: str
@@ -100,7 +101,8 @@ class Command(_message.Message):
     trim_tickets: TrimTickets
     put_user_task: _user_tasks_pb2.PutUserTask
     end_console_session: EndConsoleSession
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ..., trim_tickets: _Optional[_Union[TrimTickets, _Mapping]] = ..., put_user_task: _Optional[_Union[_user_tasks_pb2.PutUserTask, _Mapping]] = ..., end_console_session: _Optional[_Union[EndConsoleSession, _Mapping]] = ...) -> None: ...
+    put_findings: KeptFindings
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ..., trim_tickets: _Optional[_Union[TrimTickets, _Mapping]] = ..., put_user_task: _Optional[_Union[_user_tasks_pb2.PutUserTask, _Mapping]] = ..., end_console_session: _Optional[_Union[EndConsoleSession, _Mapping]] = ..., put_findings: _Optional[_Union[KeptFindings, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
@@ -211,6 +213,48 @@ class TrimTickets(_message.Message):
     ticket_ids: _containers.RepeatedScalarFieldContainer[str]
     plan_hashes: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, keep_ms: _Optional[int] = ..., ticket_ids: _Optional[_Iterable[str]] = ..., plan_hashes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class KeptFindings(_message.Message):
+    __slots__ = ("cluster", "at_ms", "findings")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    at_ms: int
+    findings: _containers.RepeatedCompositeFieldContainer[KeptFinding]
+    def __init__(self, cluster: _Optional[str] = ..., at_ms: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[KeptFinding, _Mapping]]] = ...) -> None: ...
+
+class KeptFinding(_message.Message):
+    __slots__ = ("detector", "kind", "subject", "evidence", "show", "since_ms", "is_raised", "brokers", "log_dirs", "replicas", "from_idc", "to_idc", "load", "disks")
+    DETECTOR_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SHOW_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    IS_RAISED_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    FROM_IDC_FIELD_NUMBER: _ClassVar[int]
+    TO_IDC_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
+    DISKS_FIELD_NUMBER: _ClassVar[int]
+    detector: str
+    kind: int
+    subject: str
+    evidence: str
+    show: str
+    since_ms: int
+    is_raised: bool
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    log_dirs: _containers.RepeatedScalarFieldContainer[str]
+    replicas: int
+    from_idc: str
+    to_idc: str
+    load: str
+    disks: int
+    def __init__(self, detector: _Optional[str] = ..., kind: _Optional[int] = ..., subject: _Optional[str] = ..., evidence: _Optional[str] = ..., show: _Optional[str] = ..., since_ms: _Optional[int] = ..., is_raised: _Optional[bool] = ..., brokers: _Optional[_Iterable[int]] = ..., log_dirs: _Optional[_Iterable[str]] = ..., replicas: _Optional[int] = ..., from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., load: _Optional[str] = ..., disks: _Optional[int] = ...) -> None: ...
 
 class TicketIndex(_message.Message):
     __slots__ = ("open", "tickets_by_state")

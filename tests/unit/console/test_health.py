@@ -33,20 +33,35 @@ def finding(kind: FindingKind, cluster: str = "live") -> pb.Finding:
 
 def test_the_worst_finding_gives_a_cluster_its_word() -> None:
     skew, down = finding(FindingKind.SKEW), finding(FindingKind.BROKER_DOWN)
-    assert health_of("live", [skew], []).kind == "warn"
-    both = health_of("live", [skew, down], [])
+    elsewhere = finding(FindingKind.BROKER_DOWN, "bulk")
+    assert health_of(CLUSTER, pb.FindingsReport(findings=[skew, elsewhere])).kind == "warn"
+    both = health_of(CLUSTER, pb.FindingsReport(findings=[skew, down]))
     assert (both.kind, both.words) == ("bad", "broker down and 1 more")
-    assert both.rank > health_of("live", [skew, skew], []).rank > UNKNOWN.rank
+    assert both.rank > health_of(CLUSTER, pb.FindingsReport(findings=[skew, skew])).rank > UNKNOWN.rank
 
 
 def test_only_what_all_detectors_could_look_at_is_called_healthy() -> None:
     looked = pb.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)
     refused = pb.DetectorLook(detector="balance", cluster="live", failed_at_ms=5, error="refused")
     elsewhere = pb.DetectorLook(detector="balance", cluster="bulk", failed_at_ms=5, error="refused")
-    assert health_of("live", [], [looked, elsewhere]) == HEALTHY
-    assert health_of("live", [], [looked, refused]) == PARTLY_KNOWN
-    assert health_of("live", [], [refused]) == UNKNOWN
-    assert health_of("live", [], []) == UNKNOWN
+    to_come = pb.DetectorLook(detector="replicas", cluster="live")
+    assert health_of(CLUSTER, pb.FindingsReport(looks=[looked, elsewhere])) == HEALTHY
+    for unknown in (refused, to_come):
+        assert health_of(CLUSTER, pb.FindingsReport(looks=[looked, unknown])) == PARTLY_KNOWN
+        assert health_of(CLUSTER, pb.FindingsReport(looks=[unknown])) == UNKNOWN
+    assert health_of(CLUSTER, pb.FindingsReport()) == UNKNOWN
+    assert health_of(CLUSTER, None) == UNKNOWN
+
+
+def test_a_cluster_is_not_healthy_while_one_of_its_brokers_does_not_serve() -> None:
+    looked = pb.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)
+
+    def health(*alive: int) -> str:
+        seen = pb.BrokersSeen(cluster="live", alive=alive, looked_at_ms=5)
+        return health_of(CLUSTER, pb.FindingsReport(looks=[looked], brokers=[seen])).words
+
+    assert health(1, 3) == "healthy", "broker 2 drains: it is not expected"
+    assert health(1, 2) == "broker 3 does not serve"
 
 
 def test_every_kind_has_a_gravity_and_a_name_and_so_has_one_of_a_newer_member() -> None:

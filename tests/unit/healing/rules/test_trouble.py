@@ -9,7 +9,7 @@ from guardian.healing.rules.decision import decide
 from guardian.healing.rules.relieving import ClusterPlaces
 from guardian.healing.rules.trouble import CureKind, Standing, covers, is_seen, line_troubles, troubles
 from guardian.healing.rules.verdict import Phase
-from guardian.health.model.finding import Detector, FindingKind, Place, Sighting, Subject
+from guardian.health.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.health.rules.findings import Seen, Watch, failed, looked
 from guardian.health.rules.findings import Times as LookTimes
 from guardian.model.links import Crosser, Crossing, Direction
@@ -126,3 +126,12 @@ def test_a_line_that_no_plan_relieves_calls_a_person() -> None:
     decision = decide(POLICY, known(trouble), NOW)
     assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.PERSON)
     assert decision.called[0].subject.name == "line_near_limit sh to sz"
+
+
+def test_where_nobody_has_looked_yet_nothing_is_known_to_be_present() -> None:
+    place, subject = Place(Detector.BROKERS, "live"), Subject(FindingKind.BROKER_DOWN, "live", "broker 3")
+    seen = Seen(place, Sighting(subject, "it is gone", "", brokers=(3,)), 0, 10, is_raised=True)
+    (restored,) = troubles(Watch({subject: seen}), "live")
+    assert restored.standing is Standing.UNKNOWN
+    (looked_at,) = troubles(Watch({subject: seen}, {place: LastLook(10)}), "live")
+    assert looked_at.standing is Standing.PRESENT

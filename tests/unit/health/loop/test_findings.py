@@ -236,18 +236,70 @@ def test_only_the_leader_answers(start: Callable[..., Member]) -> None:
         client.findings()
 
 
-def test_a_new_term_begins_anew(start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch) -> None:
+def lead_anew(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else leads now; here it is the same member, in the next term."""
+    later = replace(member.store.status(), term=member.store.status().term + 1)
+    monkeypatch.setattr(member.replica, "status", lambda: later)
+
+
+def test_a_new_leader_goes_on_with_what_is_known_and_says_where_it_has_not_looked(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
     member = start()
     look(member, 0)
     look(member)
-    assert found(member, FindingKind.SLOW_DISK)
-    later = replace(member.store.status(), term=member.store.status().term + 1)
-    monkeypatch.setattr(member.replica, "status", lambda: later)
-    assert member.findings.known()[0].seen == {}
-    assert "nobody has looked yet" in run(member)[1]
+    (before,) = found(member, FindingKind.SLOW_DISK)
+    lead_anew(member, monkeypatch)
+    code, output = run(member, "--fail")
+    assert (code, "slow disk" in output) == (1, True)
+    assert "not known: 8 of 8 looks are still to come" in output
+    assert page(member).count("guardian_findings{") == 1, "no zeros where nobody has looked"
     look(member, 1)
+    (after,) = found(member, FindingKind.SLOW_DISK)
+    assert after["since_ms"] == before["since_ms"]
+    assert "still to come" not in run(member)[1]
+
+
+def test_what_ended_while_nobody_looked_ends_after_the_usual_time(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+    member.kafka.kill_broker(2)
+    look(member, 0)
+    look(member, 1)
+    assert found(member, FindingKind.BROKER_DOWN)
+    member.kafka.start_broker(2)
+    lead_anew(member, monkeypatch)
+    look(member, 0)
+    assert found(member, FindingKind.BROKER_DOWN), "not seen once"
+    look(member, 1)
+    assert found(member, FindingKind.BROKER_DOWN) == []
+
+
+def test_nothing_is_healthy_before_somebody_has_looked(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+    assert run(member, "--fail")[0] == 4
+    member.now_ms = FROM_MS + 20 * MINUTE_MS  # the disk is not slow yet
     look(member)
-    assert found(member, FindingKind.SLOW_DISK)
+    assert run(member, "--fail")[0] == 0
+    lead_anew(member, monkeypatch)
+    code, output = run(member, "--fail")
+    assert (code, "nothing is wrong" in output) == (4, False)
+
+
+def test_what_was_known_long_ago_is_known_no_more(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+    look(member, 0)
+    look(member)
+    member.now_ms += 4 * MINUTE_MS
+    lead_anew(member, monkeypatch)
+    assert member.findings.known()[0].seen == {}
+    look(member, 0)
+    assert found(member, FindingKind.SLOW_DISK) == []
 
 
 def test_a_cluster_that_is_not_registered_is_told(start: Callable[..., Member]) -> None:
@@ -255,7 +307,9 @@ def test_a_cluster_that_is_not_registered_is_told(start: Callable[..., Member]) 
     with GuardianClient([member.endpoint]) as client:
         with pytest.raises(NotFound, match="nowhere"):
             client.findings("nowhere")
-        assert client.findings("live") == pb.FindingsReport(leads_since_ms=TO_MS)
+        report = client.findings("live")
+    assert (list(report.findings), report.leads_since_ms) == ([], TO_MS)
+    assert {(look.cluster, look.looked_at_ms) for look in report.looks} == {("live", 0), ("", 0)}
 
 
 def test_findings_are_cut_at_the_limit_and_the_gravest_stay(start: Callable[..., Member]) -> None:
