@@ -102,10 +102,13 @@ def test_yaml_and_wide_come_with_every_command(member: Member) -> None:
     env = {"GUARDIAN_ENDPOINTS": member.endpoint}
     (as_json,) = json.loads(run("cluster", "list", "-o", "json", env=env).stdout)
     assert yaml.safe_load(run("cluster", "list", "-o", "yaml", env=env).stdout) == [as_json]
-    heads = {each: run("cluster", "list", "-o", each, env=env).stdout.splitlines()[0] for each in ("table", "wide")}
-    more = "CONTROLLERS CLUSTER ID PROTOCOL SAMPLING PAUSED REGISTERED REPORTER METRICS URL"
-    assert heads["wide"].split() == [*heads["table"].split(), *more.split()]
-    assert run("cluster", "list", env=env).stdout.splitlines()[0] == heads["table"], "-o is of one command only"
+    for noun, more in (
+        ("cluster", "CONTROLLERS CLUSTER ID PROTOCOL SAMPLING PAUSED"),
+        ("broker", "REGISTERED REPORTER METRICS URL"),
+    ):
+        heads = {each: run(noun, "list", "-o", each, env=env).stdout.splitlines()[0] for each in ("wide", "table")}
+        assert heads["wide"].split() == [*heads["table"].split(), *more.split()]
+        assert run(noun, "list", env=env).stdout.splitlines()[0] == heads["table"], "-o is of one command only"
     refused = run("cluster", "list", "-o", "xml", env=env)
     assert refused.exit_code == 2
 
