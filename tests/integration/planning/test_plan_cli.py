@@ -284,12 +284,12 @@ def test_a_migration_puts_replicas_and_leaders_where_the_policy_says_and_shows_w
     assert any("addresses in no network" in note for note in found["notes"])  # of producers and consumers
 
 
-def test_a_cluster_that_is_refused_hides_no_other() -> None:
+def test_a_cluster_that_is_not_registered_is_named_before_the_lake_is_read() -> None:
     answer = run("plan", "heal", "--cluster", "sim-2", "--cluster", "nope", "--window", "30m", "--dry-run")
 
-    assert answer.code == 1, answer
-    assert answer.out.startswith("Cluster sim-2: heal, ")
-    assert "Cluster nope has no plan: " in answer.error
+    assert (answer.code, answer.out) == (2, "")
+    assert "cluster is 'nope', which is not registered: use one of sim-1, sim-2" in answer.error
+    assert "Reading" not in answer.error
 
 
 def test_a_new_topic_stays_inside_the_brokers_of_its_label() -> None:
