@@ -230,7 +230,7 @@ def drop_tenants(
 @topics.command("list")
 @paged
 def list_topics(page: Page, cluster: OnlyClusterOption = "") -> None:
-    """List the topics of the directory.
+    """List the topics of the directory: those that somebody has put there, of all that Kafka has.
 
     Example: guardian topic list --cluster live
     """
@@ -251,7 +251,9 @@ def list_topics(page: Page, cluster: OnlyClusterOption = "") -> None:
             str(entry.revision),
         )
 
-    _list(page, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"))
+    if not _list(page, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV")):
+        of = f" of {cluster}" if cluster else ""
+        echo(f"the directory has no topic{of}; what Kafka has: `guardian durability --cluster NAME`", err=True)
 
 
 @topics.command("put")
@@ -478,7 +480,8 @@ def _list(
     columns: Sequence[str],
     row: Callable[[pb.FederationEntry], _Row],
     right: Sequence[str],
-) -> None:
+) -> int:
+    """Print the entries of a table; return how many."""
     with connect(page.endpoints) as client:
         entries = page.rows(lambda token, size: client.federation_page(table, cluster, "", token, size))
     if page.output is Output.JSON:
@@ -486,6 +489,7 @@ def _list(
     else:
         print_table(columns, map(row, entries), right=right)
     page.say_more()
+    return len(entries)
 
 
 def _outcome(name: str, is_drop: bool, revision: int, dry_run: bool) -> str:

@@ -67,6 +67,7 @@ def test_machines_are_put_listed_and_dropped(guardian: Run) -> None:
 
 
 def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
+    assert "the directory has no topic of live; what Kafka has:" in guardian("topic list --cluster live")
     guardian("tenant put pay --owner ann --label gold --label hot")
     guardian("idc-policy put two --replicas sh=2 --replicas sz=1 --leaders sh")
     uuid = "5b4l2vJWR5-RQrmPPGDP2g"
@@ -76,6 +77,7 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     (topic,) = json.loads(guardian("topic list --cluster live -o json"))
     assert topic["topic"]["topic_id"] == uuid
     assert uuid in guardian("topic list")
+    assert "no topic" not in guardian("topic list")
     assert "gold, hot" in guardian("tenant list")
     assert "sh=2, sz=1" in guardian("idc-policy list")
     with pytest.raises(GuardianError, match="tenant pay is named by topic live/orders"):
