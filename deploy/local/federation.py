@@ -215,7 +215,14 @@ def status(home: Path | None = None) -> dict[str, Any]:
     federation = Federation.load((home or default_home()).absolute())
     return {
         "members": [
-            {"name": member.name, "grpc": member.grpc, "http": member.http, "pid": member.pid, "data": str(member.data)}
+            {
+                "name": member.name,
+                "grpc": member.grpc,
+                "http": member.http,
+                "console": member.url,
+                "pid": member.pid,
+                "data": str(member.data),
+            }
             for member in federation.members
         ],
         "clusters": [

@@ -131,3 +131,6 @@ def _show(found: dict[str, Any]) -> None:
         ],
         right=("PID",),
     )
+    for member in found["members"]:
+        if member["pid"]:
+            echo(f"The console, of {member['name']}: {member['console']}")
