@@ -94,6 +94,20 @@ class DiskFree:
 
 
 @dataclass(frozen=True, slots=True)
+class LogDirFails:
+    """The log dir that holds the partition fails (EIO); the broker goes on with its other ones."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirWorks:
+    """The log dir that failed works again; the broker uses it from its next start on."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClockJump:
     """The wall clock is off by so many seconds from now on, against what it was before the story."""
 
@@ -106,7 +120,9 @@ class ElectPreferred:
     """The first of the replicas is elected, if it is in sync: by hand, or by auto.leader.rebalance.enable."""
 
 
-ActOnNode = Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start | DiskFull | DiskFree | ClockJump
+_Process = Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start
+_Disk = DiskFull | DiskFree | LogDirFails | LogDirWorks
+ActOnNode = _Process | _Disk | ClockJump
 Act = ActOnNode | Cut | Heal | ElectPreferred
 
 

@@ -32,6 +32,9 @@ class Replica:
     registered_s: float = -_FOREVER
     ended_clean: bool = True
     is_on_new_disk: bool = False  # which its controllers have not been told of
+    dir_works: bool = True
+    offline: bool = False  # its log dir failed while it ran, or at its start
+    known_offline: bool = False  # and its controllers have been told so
     beat_s: float = 0.0
     regained_s: float = -_FOREVER
     out_of_contact: bool = False
@@ -64,9 +67,17 @@ class Replica:
         """Tell whether it runs and does something."""
         return self.up and not self.paused and now_s >= self.up_from_s
 
+    def works(self, now_s: float) -> bool:
+        """Tell whether it runs and its log dir can be read and written."""
+        return self.awake(now_s) and not self.offline
+
     def leads(self, now_s: float) -> bool:
         """Tell whether it takes itself for the leader."""
-        return self.awake(now_s) and self.known.leader == self.id
+        return self.works(now_s) and self.known.leader == self.id
+
+    def fail_dir(self) -> None:
+        """Let its log dir fail; it goes on, and its copy is offline until a start after the dir works again."""
+        self.dir_works, self.offline = False, True
 
     def stop(self, *, clean: bool, silent: bool = False) -> None:
         """End its process."""
@@ -80,6 +91,7 @@ class Replica:
             self.up, self.silent, self.up_from_s, self.lags_in = True, False, up_from_s, None
             self.known = Record(self.known.replicas, -1, (), epoch=-1)
             self.regained_s, self.out_of_contact = up_from_s, False
+            self.offline = not self.dir_works
 
     def resume(self, now_s: float) -> None:
         """Let its process go on."""

@@ -16,6 +16,8 @@ from guardian.model.faults.event import (
     Event,
     Heal,
     Kill,
+    LogDirFails,
+    LogDirWorks,
     Lose,
     Pause,
     PowerLoss,
@@ -29,6 +31,7 @@ SETTLES_S = 60.0
 
 _BETWEEN_STARTS_S = 12.0
 _DOWN_S = 2.0
+_REPAIR_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,13 @@ def disk_fills(roles: Roles, seconds: float) -> Story:
     return story("disk full", (0.0, DiskFull(leader)), (seconds, DiskFree(leader)), (seconds, Start(leader)))
 
 
+def log_dir_fails(roles: Roles, seconds: float) -> Story:
+    """Let the leader's log dir fail; after `seconds` it is repaired, for which the broker is stopped."""
+    leader, back_s = roles.leader, seconds + _REPAIR_S
+    stop, works, start = (seconds, CleanStop(leader)), (back_s, LogDirWorks(leader)), (back_s, Start(leader))
+    return story("log dir fails", (0.0, LogDirFails(leader)), stop, works, start)
+
+
 def clock_jumps(roles: Roles, jump_s: float, seconds: float) -> Story:
     """Set the leader's wall clock, and back."""
     ahead = "ahead" if jump_s > 0 else "back"
@@ -210,6 +220,7 @@ NAMED: Mapping[str, Callable[[Roles], Story]] = {
     "power-all": lambda roles: power_loss(roles.brokers, roles.brokers),
     "power-min-isr": lambda roles: power_loss(roles.brokers[:2], roles.brokers[:2]),
     "disk-full": lambda roles: disk_fills(roles, 25.0),
+    "log-dir-fails": lambda roles: log_dir_fails(roles, 25.0),
     "clock-ahead": lambda roles: clock_jumps(roles, 7200.0, 20.0),
     "clock-back": lambda roles: clock_jumps(roles, -7200.0, 20.0),
     "lose-leader": lambda roles: lost_machines([roles.leader], [roles.leader]),

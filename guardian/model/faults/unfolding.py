@@ -23,6 +23,8 @@ from guardian.model.faults.event import (
     ElectPreferred,
     Heal,
     Kill,
+    LogDirFails,
+    LogDirWorks,
     Lose,
     Pause,
     PowerLoss,
@@ -160,6 +162,12 @@ class World:
                 self._set_clock(node, seconds)
             case ElectPreferred():
                 self._become(controller.prefer(self.record, self._lives))
+            case LogDirFails(node):
+                if replica := self.replicas.get(node):
+                    replica.fail_dir()
+            case LogDirWorks(node):
+                if replica := self.replicas.get(node):
+                    replica.dir_works = True
             case DiskFree():
                 pass  # a broker that is down stays so
 
@@ -242,6 +250,9 @@ class World:
                 if not replica.fenced:
                     continue  # the controller still believes in its former life
                 self._register(replica)
+            elif replica.offline and not replica.known_offline:  # told at once, before the next heartbeat is due
+                replica.known_offline = True
+                self._give_up(replica)
             replica.beat_s = self.now_s
             if replica.fenced and self.now_s >= replica.unfenced_from(self.pace):
                 replica.fenced = False
@@ -249,10 +260,10 @@ class World:
             replica.learn(self.record, self.now_s)
 
     def _give_up(self, replica: Replica) -> None:
-        """Take a broker's replicas out of the ISR that are to be on a log dir unknown to the controllers.
+        """Take a broker's replicas out of the ISR whose log dir has failed, or is unknown to the controllers.
 
-        A broker asks for that as soon as it has read the metadata, before it may register again (KIP-858,
-        AssignReplicasToDirs): controllers hold such a log dir for failed.
+        A broker names a failed one in a heartbeat (KIP-858). It asks for replicas on an unknown one as soon as it has
+        read the metadata, before it may register again (AssignReplicasToDirs): controllers hold that for failed, too.
         """
         replica.is_on_new_disk = False
         isr = tuple(each for each in self.record.isr if each != replica.id)
@@ -262,11 +273,13 @@ class World:
     def _register(self, replica: Replica) -> None:
         replica.registered = True
         replica.registered_s = self.now_s
+        replica.known_offline = replica.offline
         if not replica.ended_clean:
             self._become(controller.forget(self.record, replica.id, self.settings, self._lives))
 
     def _lives(self, broker: int) -> bool:
-        return broker in self.replicas and not self.replicas[broker].fenced
+        replica = self.replicas.get(broker)
+        return replica is not None and not replica.fenced and not replica.known_offline
 
     def _fence_silent(self) -> None:
         if self.electing_since_s is not None:
@@ -306,7 +319,7 @@ class World:
                 continue
             if leader is None or leader is replica or not self._linked(replica.id, leader.id):
                 continue
-            if replica.awake(self.now_s) and leader.leads(self.now_s) and leader.known.epoch == replica.known.epoch:
+            if replica.works(self.now_s) and leader.leads(self.now_s) and leader.known.epoch == replica.known.epoch:
                 replica.fetch(leader, self._behind(replica.id), self.now_s)
 
     def _keep_isr(self) -> None:

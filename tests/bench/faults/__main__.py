@@ -13,8 +13,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,8 +33,18 @@ from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
 
 _REPEATS = 5
 _BEFORE_ELR = "4.0"  # whose feature levels leave eligible.leader.replicas.version at 0
-_QUORUM = 3
-_OF_QUORUM = frozenset({"cut8"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Describe a lab: some faults need another one than most."""
+
+    controllers: int = 1
+    log_dirs: int = 1
+
+
+_USUAL = _Shape()
+_SHAPES: Mapping[str, _Shape] = {"cut8": _Shape(controllers=3), "log-dir-fails": _Shape(log_dirs=2)}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,15 +65,15 @@ def main(arguments: Sequence[str]) -> int:
     try:
         done = {run.key for run in recorded(options.recorded)}
         for elr in [options.elr == "on"] if options.elr else [True, False]:
-            for several in (False, True):
-                of_these = [name for name in names if (name in _OF_QUORUM) == several]
+            for shape in (_USUAL, *_SHAPES.values()):
+                of_these = [name for name in names if _SHAPES.get(name, _USUAL) == shape]
                 wanted = [
                     (name, repeat)
                     for repeat in range(1, options.repeats + 1)
                     for name in of_these
                     if (name, elr, repeat) not in done
                 ]
-                for run in _measured(wanted, elr=elr, controllers=_QUORUM if several else 1, tell=tell):
+                for run in _measured(wanted, elr=elr, shape=shape, tell=tell):
                     keep(options.recorded, run)
     except KeyboardInterrupt:
         say("interrupted: what was measured is written", sys.stderr)
@@ -80,12 +91,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measured(
-    wanted: Sequence[tuple[str, int]], *, elr: bool, controllers: int, tell: Callable[[str], None]
+    wanted: Sequence[tuple[str, int]], *, elr: bool, shape: _Shape, tell: Callable[[str], None]
 ) -> Iterator[Run]:
     """Yield the run of each fault and repeat; a fault that the cluster does not get over ends it."""
     if not wanted:
         return
-    with _lab(elr=elr, controllers=controllers) as lab:
+    with _lab(elr=elr, shape=shape) as lab:
         tell(f"three brokers run, ELR {'on' if elr else 'off'}")
         for name, repeat in wanted:
             roles = lab.roles
@@ -98,11 +109,12 @@ def _measured(
 
 
 @contextmanager
-def _lab(*, elr: bool, controllers: int) -> Iterator[FaultLab]:
+def _lab(*, elr: bool, shape: _Shape) -> Iterator[FaultLab]:
     BUILD.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="faults-", dir=BUILD))
     try:
-        with FaultLab(home, controllers=controllers, release="" if elr else _BEFORE_ELR) as lab:
+        release = "" if elr else _BEFORE_ELR
+        with FaultLab(home, controllers=shape.controllers, log_dirs=shape.log_dirs, release=release) as lab:
             yield lab
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.disks import SmallDisk
+from tests.integration.faults.disks import FailingDisk, SmallDisk
 from tests.integration.faults.shims import FailingFsync, JumpingClock, PowerCut
 
 pytestmark = pytest.mark.integration
@@ -89,3 +89,16 @@ def test_a_power_cut_takes_what_was_not_synced(tmp_path: Path) -> None:
         assert shim.cut(tmp_path / "disk") == len(" and lost") + len("lost")
         assert (tmp_path / "disk" / "renamed").read_text() == "kept"
         assert (tmp_path / "disk" / "never").read_text() == ""
+
+
+def test_all_that_is_done_on_a_failed_disk_fails_until_it_is_repaired(tmp_path: Path) -> None:
+    kept = tmp_path / "disk" / "kept"
+    with FailingDisk(tmp_path / "disk", tmp_path / "image", 16) as disk:
+        kept.write_text("written")
+        with kept.open("a") as file:
+            disk.fail()
+            for use in (lambda: os.write(file.fileno(), b"more"), kept.read_text, (tmp_path / "disk" / "new").touch):
+                with pytest.raises(OSError, match="Input/output error"):
+                    use()
+        disk.repair()
+        assert kept.read_text() == "written"

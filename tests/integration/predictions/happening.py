@@ -55,6 +55,7 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
 
 def create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
     """Create a topic of each setting, and return once all its replicas are in sync; its first broker leads it."""
+    lab.place(topics.values())
     for setting, topic in topics.items():
         data.create_topics(lab.cluster, {topic: {0: lab.roles.brokers}}, dict(setting.config()), PATIENCE_S)
     lab.wait_in_sync(list(topics.values()))

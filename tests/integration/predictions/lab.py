@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -32,6 +32,8 @@ from guardian.model.faults.event import (
     ElectPreferred,
     Heal,
     Kill,
+    LogDirFails,
+    LogDirWorks,
     Lose,
     Pause,
     PowerLoss,
@@ -41,9 +43,10 @@ from guardian.model.faults.event import (
 )
 from guardian.model.faults.stories import Roles
 from guardian.model.faults.times import Times
+from guardian.model.topology import TopicPartition
 from tests.integration.cut_brokers import witness
 from tests.integration.cut_brokers.lab import BrokerLab
-from tests.integration.faults.disks import SmallDisk
+from tests.integration.faults.disks import FailingDisk, SmallDisk
 from tests.integration.faults.shims import JumpingClock, PowerCut
 from tests.patience import PATIENCE_S, wait_for
 
@@ -51,6 +54,7 @@ LAG_MS, SESSION_MS, HEARTBEAT_MS = 10_000, 6_000, 500
 TIMES = Times(session_s=SESSION_MS / 1000, heartbeat_s=HEARTBEAT_MS / 1000, replica_lag_s=LAG_MS / 1000)
 """The intervals of the lab, as the predictor is told them."""
 _DISK_MIB = 400
+_LOG_DIR_MIB = 256
 _SETTINGS: Mapping[str, str] = {
     "replica.lag.time.max.ms": str(LAG_MS),
     "broker.session.timeout.ms": str(SESSION_MS),
@@ -68,15 +72,22 @@ def describe_times() -> str:
 
 
 class FaultLab(BrokerLab):
-    """A context manager of three brokers and some controllers. `home` holds its data."""
+    """A context manager of three brokers and some controllers. `home` holds its data. Of two log dirs or more the first
+    of each broker can fail, and holds the topics that were named to `place`."""
 
     def __init__(
-        self, home: Path, *, controllers: int = 1, release: str = "", settings: Mapping[str, str] | None = None
+        self,
+        home: Path,
+        *,
+        controllers: int = 1,
+        log_dirs: int = 1,
+        release: str = "",
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         spec = ClusterSpec(
             "faults",
             controllers=controllers,
-            log_dirs=1,
+            log_dirs=log_dirs,
             plugin=False,
             heap_mb=256,
             racks=("r1", "r2", "r3"),
@@ -89,6 +100,7 @@ class FaultLab(BrokerLab):
         self._power: dict[int, PowerCut] = {}
         self._clocks: dict[int, JumpingClock] = {}
         self._disks: dict[int, SmallDisk] = {}
+        self._failing: dict[int, FailingDisk] = {}
         self._pool = ThreadPoolExecutor(thread_name_prefix="lab")
         self._spawned: dict[int, datetime] = {}
         self.boots_s: list[float] = []
@@ -103,6 +115,19 @@ class FaultLab(BrokerLab):
         """Return who is who in a topic whose replicas are the brokers in their order."""
         leader, *followers = self.brokers
         return Roles(leader, tuple(followers), self._active_first())
+
+    def place(self, topics: Iterable[str]) -> None:
+        """Let brokers put partition 0 of these topics, which are to be created, into the log dir that can fail, if they
+        have one."""
+        if not self._failing:
+            return
+        targets = {
+            (TopicPartition(topic, 0), broker): str(self._log_dirs(broker)[0])
+            for topic in topics
+            for broker in self.brokers
+        }
+        with closing(KafkaControl(self.cluster, PATIENCE_S)) as control:
+            control.alter_replica_log_dirs(targets)
 
     def carry_out(self, story: Story) -> float:
         """Let each event happen at its time, and return once all that was started serves; the story's first moment, by
@@ -124,6 +149,10 @@ class FaultLab(BrokerLab):
             self._disks[broker] = stack.enter_context(SmallDisk(self._folder(broker), _DISK_MIB))
             self._power[broker] = PowerCut(self._shims, f"n{broker}")
             self._clocks[broker] = JumpingClock(self._shims, f"n{broker}")
+            first, *others = self._log_dirs(broker)
+            if others:
+                failing = FailingDisk(first, self._folder(broker) / "failing-disk", _LOG_DIR_MIB)
+                self._failing[broker] = stack.enter_context(failing)
         stack.callback(self._pool.shutdown)
 
     def _starter(self, node: int) -> list[str]:
@@ -173,10 +202,6 @@ class FaultLab(BrokerLab):
                     self.cut_one_way(sender, receiver)
             case Heal():
                 self.heal()
-            case DiskFull(node):
-                self._disks[node].fill(0)
-            case DiskFree(node):
-                self._disks[node].free()
             case ElectPreferred():
                 self._elect_preferred()
             case ClockJump(node, seconds):
@@ -185,6 +210,20 @@ class FaultLab(BrokerLab):
                 processes.send(self._process(node), signal.SIGSTOP)
             case Resume(node):
                 processes.send(self._process(node), signal.SIGCONT)
+            case _:
+                self._do_to_disk(act)
+
+    def _do_to_disk(self, act: Act) -> None:
+        match act:
+            case DiskFull(node):
+                self._disks[node].fill(0)
+            case DiskFree(node):
+                self._disks[node].free()
+            case LogDirFails(node):
+                self._failing[node].fail()
+            case LogDirWorks(node):
+                self._wait_ended(node)
+                self._failing[node].repair()
 
     def _let_end(self) -> None:
         super()._let_end()
@@ -196,10 +235,13 @@ class FaultLab(BrokerLab):
         processes.stop_all([self._process(node)], deadline_s=PATIENCE_S)
 
     def _start(self, node: int) -> None:
-        wait_for(f"that node {node} has ended", lambda: self.kafka.node(node).pid is None)
+        self._wait_ended(node)
         self._spawned[node] = datetime.now().astimezone()
         self.kafka.start_node(node, PATIENCE_S)
         self.give_full_weight()
+
+    def _wait_ended(self, node: int) -> None:
+        wait_for(f"that node {node} has ended", lambda: self.kafka.node(node).pid is None)
 
     def _take_unsynced(self, broker: int) -> None:
         for log_dir in self._log_dirs(broker):
