@@ -108,6 +108,21 @@ class LogDirWorks:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowFollower:
+    """What the broker fetches from others comes over a link that carries no more than `share` of what is written."""
+
+    node: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FastFollower:
+    """The link is as fast as before."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClockJump:
     """The wall clock is off by so many seconds from now on, against what it was before the story."""
 
@@ -122,7 +137,7 @@ class ElectPreferred:
 
 _Process = Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start
 _Disk = DiskFull | DiskFree | LogDirFails | LogDirWorks
-ActOnNode = _Process | _Disk | ClockJump
+ActOnNode = _Process | _Disk | SlowFollower | FastFollower | ClockJump
 Act = ActOnNode | Cut | Heal | ElectPreferred
 
 

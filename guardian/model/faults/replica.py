@@ -39,6 +39,9 @@ class Replica:
     regained_s: float = -_FOREVER
     out_of_contact: bool = False
     was_paused: bool = False
+    share: float = 1.0  # of what is written, that its link carries
+    arriving: int = 0  # the end of what it fetches over a slow link
+    arrives_s: float = -_FOREVER  # and when all of that is there
     fetched_epoch: int | None = None  # the epoch in which its log was last made a prefix of its leader's
     positions: dict[int, int] = field(default_factory=dict)  # of followers, as the leader knows
     caught_up_s: dict[int, float] = field(default_factory=dict)
@@ -138,20 +141,45 @@ class Replica:
 
     def fetch(self, leader: Replica, behind_steps: int, now_s: float) -> None:
         """Take over the leader's log, up to so many steps behind."""
-        leader.mark(now_s)
-        if self.fetched_epoch != leader.known.epoch:
-            self.fetched_epoch = leader.known.epoch
-            common = 0
-            for mine, theirs in zip(self.log, leader.log, strict=False):
-                if mine != theirs:
-                    break
-                common += 1
-            del self.log[common:]
+        self._begin_to_follow(leader, now_s)
         seen = leader.lengths[-behind_steps] if 0 < behind_steps <= len(leader.lengths) else len(leader.log)
         if seen > len(self.log):
             self.log.extend(leader.log[len(self.log) : seen])
         leader.positions[self.id] = len(self.log)
         leader.caught_up_s[self.id] = now_s
+
+    def fetch_slowly(self, leader: Replica, made_every_s: float, now_s: float) -> None:
+        """Take over what a slow link has brought by now, and fetch all that the leader has by then.
+
+        So each answer takes longer than the one before. A leader takes one request of a producer at a time, and with
+        acks=all the next one only when followers have it: who got the last one has caught up, for a moment.
+        """
+        self._begin_to_follow(leader, now_s)
+        if now_s < self.arrives_s:
+            return
+        self.log.extend(leader.log[len(self.log) : self.arriving])
+        leader.positions[self.id] = len(self.log)
+        if self.id in leader.known.isr or len(self.log) == len(leader.log):
+            leader.caught_up_s[self.id] = now_s
+        self.arriving = len(leader.log)
+        self.arrives_s = now_s + (self.arriving - len(self.log)) * made_every_s / self.share
+
+    def link(self, share: float) -> None:
+        """Set how fast its link is from now on."""
+        self.share, self.arriving, self.arrives_s = share, 0, -_FOREVER
+
+    def _begin_to_follow(self, leader: Replica, now_s: float) -> None:
+        """Make its log a prefix of a new leader's."""
+        leader.mark(now_s)
+        if self.fetched_epoch == leader.known.epoch:
+            return
+        self.fetched_epoch, self.arriving, self.arrives_s = leader.known.epoch, 0, -_FOREVER
+        common = 0
+        for mine, theirs in zip(self.log, leader.log, strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        del self.log[common:]
 
     def append(self, records: list[int]) -> None:
         """Write records of a producer."""

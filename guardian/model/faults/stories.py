@@ -14,6 +14,7 @@ from guardian.model.faults.event import (
     DiskFull,
     ElectPreferred,
     Event,
+    FastFollower,
     Heal,
     Kill,
     LogDirFails,
@@ -22,6 +23,7 @@ from guardian.model.faults.event import (
     Pause,
     PowerLoss,
     Resume,
+    SlowFollower,
     Start,
     Story,
 )
@@ -179,6 +181,12 @@ def log_dir_fails(roles: Roles, seconds: float) -> Story:
     return story("log dir fails", (0.0, LogDirFails(leader)), stop, works, start)
 
 
+def follower_is_slow(roles: Roles, share: float, seconds: float) -> Story:
+    """Let the link to one follower carry but a share of what is written."""
+    follower = roles.followers[0]
+    return story("slow follower", (0.0, SlowFollower(follower, share)), (seconds, FastFollower(follower)))
+
+
 def clock_jumps(roles: Roles, jump_s: float, seconds: float) -> Story:
     """Set the leader's wall clock, and back."""
     ahead = "ahead" if jump_s > 0 else "back"
@@ -221,6 +229,7 @@ NAMED: Mapping[str, Callable[[Roles], Story]] = {
     "power-min-isr": lambda roles: power_loss(roles.brokers[:2], roles.brokers[:2]),
     "disk-full": lambda roles: disk_fills(roles, 25.0),
     "log-dir-fails": lambda roles: log_dir_fails(roles, 25.0),
+    "slow-follower": lambda roles: follower_is_slow(roles, 0.05, 25.0),
     "clock-ahead": lambda roles: clock_jumps(roles, 7200.0, 20.0),
     "clock-back": lambda roles: clock_jumps(roles, -7200.0, 20.0),
     "lose-leader": lambda roles: lost_machines([roles.leader], [roles.leader]),

@@ -21,6 +21,7 @@ from guardian.model.faults.event import (
     DiskFree,
     DiskFull,
     ElectPreferred,
+    FastFollower,
     Heal,
     Kill,
     LogDirFails,
@@ -29,6 +30,7 @@ from guardian.model.faults.event import (
     Pause,
     PowerLoss,
     Resume,
+    SlowFollower,
     Start,
     Story,
 )
@@ -158,24 +160,31 @@ class World:
                 if node in self.controllers:
                     self.down.add(node)
                 self._stop(act)
-            case ClockJump(node, seconds):
-                self._set_clock(node, seconds)
             case ElectPreferred():
                 self._become(controller.prefer(self.record, self._lives))
-            case LogDirFails(node):
+            case ClockJump(node) | LogDirFails(node) | LogDirWorks(node) | SlowFollower(node) | FastFollower(node):
                 if replica := self.replicas.get(node):
-                    replica.fail_dir()
-            case LogDirWorks(node):
-                if replica := self.replicas.get(node):
-                    replica.dir_works = True
+                    self._change(replica, act)
             case DiskFree():
                 pass  # a broker that is down stays so
 
-    def _set_clock(self, node: int, ahead_s: float) -> None:
+    def _change(self, replica: Replica, act: Act) -> None:
+        """Change the clock, the log dir or the link of a broker, which goes on."""
+        match act:
+            case ClockJump(_, seconds):
+                self._set_clock(replica, seconds)
+            case LogDirFails():
+                replica.fail_dir()
+            case LogDirWorks():
+                replica.dir_works = True
+            case SlowFollower(_, share):
+                replica.link(share)
+            case FastFollower():
+                replica.link(1.0)
+                self.turns.append(Turn(self.now_s, Ended.HEALED))
+
+    def _set_clock(self, replica: Replica, ahead_s: float) -> None:
         """Set a wall clock. It counts where a leader looks at records' times: brokers meter intervals otherwise."""
-        replica = self.replicas.get(node)
-        if replica is None:
-            return
         refused, replica.refuses = replica.refuses, self.settings.refuses_at(ahead_s)
         if refused and not replica.refuses:
             self.turns.append(Turn(self.now_s, Ended.HEALED))
@@ -319,7 +328,13 @@ class World:
                 continue
             if leader is None or leader is replica or not self._linked(replica.id, leader.id):
                 continue
-            if replica.works(self.now_s) and leader.leads(self.now_s) and leader.known.epoch == replica.known.epoch:
+            if not replica.works(self.now_s) or not leader.leads(self.now_s):
+                continue
+            if leader.known.epoch != replica.known.epoch:
+                continue
+            if replica.share < 1:
+                replica.fetch_slowly(leader, STEP_S, self.now_s)
+            else:
                 replica.fetch(leader, self._behind(replica.id), self.now_s)
 
     def _keep_isr(self) -> None:

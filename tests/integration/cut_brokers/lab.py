@@ -83,6 +83,16 @@ class BrokerLab:
         """Cut one direction: nothing that `sender` sends reaches `receiver`."""
         self.network.cut(_name(sender), _name(receiver))
 
+    def slow(self, broker: int, bytes_a_second: int) -> None:
+        """Let what other brokers send to this one pass no faster than that; one broker at a time."""
+        for other in self.others({broker}):
+            self.network.slow(_name(other), _name(broker), bytes_a_second)
+
+    def hasten(self, broker: int) -> None:
+        """End what `slow` did."""
+        for other in self.others({broker}):
+            self.network.hasten(_name(other))
+
     def cut_from_controllers(self, brokers: Iterable[int]) -> None:
         for broker in brokers:
             for controller in self.controllers:

@@ -24,6 +24,8 @@ from pathlib import Path
 _PREFIX = "gf"
 _NOBODY = "02:00:00:00:de:ad"
 _HOST = 254
+_SLOW_CLASS = ("parent", "1:", "classid", "1:1", "htb", "rate")
+_NOT_SLOW = "1gbps"
 _GONE_DEADLINE_S = 10.0
 _numbers = itertools.count()
 
@@ -81,6 +83,20 @@ class Network:
         _ip("-n", self.namespace(sender), "neigh", "replace", *neighbour)
         entries = json.loads(_ip("-json", "-n", self.namespace(sender), "neigh", "show", self.address(receiver)))
         assert [entry.get("lladdr") for entry in entries] == [_NOBODY], f"{sender} still reaches {receiver}: {entries}"
+
+    def slow(self, sender: str, receiver: str, bytes_a_second: int) -> None:
+        """Let what `sender` sends to `receiver` pass no faster than that, until `hasten`; other traffic is not held up.
+        Only the last receiver that was named is slow."""
+        device, namespace = ("dev", "eth0"), self.namespace(sender)
+        _tc_quietly(namespace, "qdisc", "del", *device, "root")
+        _tc(namespace, "qdisc", "add", *device, "root", "handle", "1:", "htb")
+        _tc(namespace, "class", "add", *device, *_SLOW_CLASS, f"{bytes_a_second}bps")
+        match = ("u32", "match", "ip", "dst", f"{self.address(receiver)}/32", "flowid", "1:1")
+        _tc(namespace, "filter", "add", *device, "parent", "1:", "protocol", "ip", *match)
+
+    def hasten(self, sender: str) -> None:
+        """End what `slow` did to a sender; what waits to be sent is not lost."""
+        _tc(self.namespace(sender), "class", "change", "dev", "eth0", *_SLOW_CLASS, _NOT_SLOW)
 
     def isolate(self, name: str, *, sends: bool = False, receives: bool = False) -> None:
         """Cuts the member from all others, in the directions that it may not keep."""
@@ -159,6 +175,14 @@ def _kill(pids: Iterable[int]) -> None:
 
 def _ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def _tc(namespace: str, *arguments: str) -> None:
+    subprocess.run(["tc", "-n", namespace, *arguments], check=True, capture_output=True, text=True)
+
+
+def _tc_quietly(namespace: str, *arguments: str) -> None:
+    subprocess.run(["tc", "-n", namespace, *arguments], check=False, capture_output=True)
 
 
 def _ip_quietly(*arguments: str) -> None:

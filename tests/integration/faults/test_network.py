@@ -52,6 +52,23 @@ class Mailbox:
         return text in self.received
 
 
+def test_a_slow_link_holds_up_what_goes_to_one_receiver_until_it_is_hastened() -> None:
+    with Network(["a", "b", "c"]) as network:
+        a, b, c = (Mailbox(network, name) for name in network.names)
+        network.slow("a", "b", 100)  # bytes a second
+        for number in range(5):
+            a.send(f"{number}{'.' * 1000}", "b")
+        last = f"4{'.' * 99}"  # as much of it as the receiver takes
+        a.send("beside", "c")
+        assert c.has("beside")
+        assert not b.has(last, wait_s=0.5)
+        network.hasten("a")
+        assert b.has(last)
+        network.slow("a", "c", 100)
+        a.send("after", "b")
+        assert b.has("after")
+
+
 def test_a_cut_is_silent_and_one_way_until_it_is_healed() -> None:
     with Network(["a", "b", "c"]) as network:
         a, b, c = (Mailbox(network, name) for name in network.names)

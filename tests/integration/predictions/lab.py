@@ -30,6 +30,7 @@ from guardian.model.faults.event import (
     DiskFree,
     DiskFull,
     ElectPreferred,
+    FastFollower,
     Heal,
     Kill,
     LogDirFails,
@@ -38,6 +39,7 @@ from guardian.model.faults.event import (
     Pause,
     PowerLoss,
     Resume,
+    SlowFollower,
     Start,
     Story,
 )
@@ -55,6 +57,7 @@ TIMES = Times(session_s=SESSION_MS / 1000, heartbeat_s=HEARTBEAT_MS / 1000, repl
 """The intervals of the lab, as the predictor is told them."""
 _DISK_MIB = 400
 _LOG_DIR_MIB = 256
+_WRITTEN_BYTES_S = 100_000  # into the topics of all settings together, once requests wait and are large
 _SETTINGS: Mapping[str, str] = {
     "replica.lag.time.max.ms": str(LAG_MS),
     "broker.session.timeout.ms": str(SESSION_MS),
@@ -197,11 +200,6 @@ class FaultLab(BrokerLab):
                 self._take_unsynced(node)
             case Lose(node):
                 self._empty(node)
-            case Cut():
-                for sender, receiver in act.pairs():
-                    self.cut_one_way(sender, receiver)
-            case Heal():
-                self.heal()
             case ElectPreferred():
                 self._elect_preferred()
             case ClockJump(node, seconds):
@@ -210,6 +208,20 @@ class FaultLab(BrokerLab):
                 processes.send(self._process(node), signal.SIGSTOP)
             case Resume(node):
                 processes.send(self._process(node), signal.SIGCONT)
+            case _:
+                self._do_to_link(act)
+
+    def _do_to_link(self, act: Act) -> None:
+        match act:
+            case Cut():
+                for sender, receiver in act.pairs():
+                    self.cut_one_way(sender, receiver)
+            case Heal():
+                self.heal()
+            case SlowFollower(node, share):
+                self.slow(node, round(share * _WRITTEN_BYTES_S))
+            case FastFollower(node):
+                self.hasten(node)
             case _:
                 self._do_to_disk(act)
 
