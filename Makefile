@@ -107,6 +107,7 @@ fault-tools: kerberos
 	@command -v nsenter >/dev/null || { echo "nsenter is missing: apt-get install util-linux" >&2; exit 2; }
 	@PATH=$$PATH:/usr/sbin; command -v mkfs.ext4 >/dev/null || { echo "mkfs.ext4 is missing: apt-get install e2fsprogs" >&2; exit 2; }
 	@command -v gcc >/dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev" >&2; exit 2; }
+	@test -e /usr/include/fuse3/fuse.h || { echo "installing FUSE, by which a disk is slow"; apt-get update -qq && apt-get install -y -qq --no-install-recommends libfuse3-dev fuse3 >/dev/null; } || { echo "FUSE 3 is missing: apt-get install libfuse3-dev fuse3" >&2; exit 2; }
 	@command -v chromium >/dev/null || { echo "installing chromium, in which the console is tested"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 	@go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go 1.21 or newer is missing (it fetches 1.26 by itself): apt-get install golang-go where that is new enough, else Go's own archive" >&2; exit 2; }
 

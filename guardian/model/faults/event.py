@@ -108,6 +108,14 @@ class LogDirWorks:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowWrites:
+    """Each write to the disk that holds the partition takes so many seconds from now on; 0: as before."""
+
+    node: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class SlowFollower:
     """What the broker fetches from others comes over a link that carries no more than `share` of what is written."""
 
@@ -136,7 +144,7 @@ class ElectPreferred:
 
 
 _Process = Kill | PowerLoss | Lose | CleanStop | Pause | Resume | Start
-_Disk = DiskFull | DiskFree | LogDirFails | LogDirWorks
+_Disk = DiskFull | DiskFree | LogDirFails | LogDirWorks | SlowWrites
 ActOnNode = _Process | _Disk | SlowFollower | FastFollower | ClockJump
 Act = ActOnNode | Cut | Heal | ElectPreferred
 

@@ -43,7 +43,8 @@ class Producer:
             self._talk(now_s, leader, replicas)
 
     def _talk(self, now_s: float, leader: Replica, replicas: Mapping[int, Replica]) -> None:
-        hangs = leader.paused or (not leader.up and leader.silent and self.pace.asks_same)
+        is_stuck = leader.leads(now_s) and leader.is_stuck(now_s)
+        hangs = leader.paused or is_stuck or (not leader.up and leader.silent and self.pace.asks_same)
         if hangs:
             self._hang(now_s, replicas)
             return

@@ -42,6 +42,8 @@ class Replica:
     share: float = 1.0  # of what is written, that its link carries
     arriving: int = 0  # the end of what it fetches over a slow link
     arrives_s: float = -_FOREVER  # and when all of that is there
+    write_s: float = 0.0  # how long its disk takes for each write
+    stuck_until_s: float = -_FOREVER  # until then its file system takes no record
     fetched_epoch: int | None = None  # the epoch in which its log was last made a prefix of its leader's
     positions: dict[int, int] = field(default_factory=dict)  # of followers, as the leader knows
     caught_up_s: dict[int, float] = field(default_factory=dict)
@@ -167,6 +169,18 @@ class Replica:
     def link(self, share: float) -> None:
         """Set how fast its link is from now on."""
         self.share, self.arriving, self.arrives_s = share, 0, -_FOREVER
+
+    def slow_disk(self, write_s: float, writes: int, now_s: float) -> None:
+        """Set how long each write to its disk takes; its file system waits for so many of them."""
+        if write_s:
+            self.stuck_until_s = now_s + writes * write_s
+        else:
+            self.stuck_until_s = min(self.stuck_until_s, now_s + self.write_s)
+        self.write_s = write_s
+
+    def is_stuck(self, now_s: float) -> bool:
+        """Tell whether whoever appends to its log waits for the disk."""
+        return now_s < self.stuck_until_s
 
     def _begin_to_follow(self, leader: Replica, now_s: float) -> None:
         """Make its log a prefix of a new leader's."""

@@ -24,6 +24,7 @@ from guardian.model.faults.event import (
     PowerLoss,
     Resume,
     SlowFollower,
+    SlowWrites,
     Start,
     Story,
 )
@@ -181,6 +182,11 @@ def log_dir_fails(roles: Roles, seconds: float) -> Story:
     return story("log dir fails", (0.0, LogDirFails(leader)), stop, works, start)
 
 
+def disk_is_slow(roles: Roles, each_s: float, seconds: float) -> Story:
+    """Let each write to the leader's disk take so long."""
+    return story("slow disk", (0.0, SlowWrites(roles.leader, each_s)), (seconds, SlowWrites(roles.leader, 0.0)))
+
+
 def follower_is_slow(roles: Roles, share: float, seconds: float) -> Story:
     """Let the link to one follower carry but a share of what is written."""
     follower = roles.followers[0]
@@ -229,6 +235,7 @@ NAMED: Mapping[str, Callable[[Roles], Story]] = {
     "power-min-isr": lambda roles: power_loss(roles.brokers[:2], roles.brokers[:2]),
     "disk-full": lambda roles: disk_fills(roles, 25.0),
     "log-dir-fails": lambda roles: log_dir_fails(roles, 25.0),
+    "slow-disk": lambda roles: disk_is_slow(roles, 2.0, 25.0),
     "slow-follower": lambda roles: follower_is_slow(roles, 0.05, 25.0),
     "clock-ahead": lambda roles: clock_jumps(roles, 7200.0, 20.0),
     "clock-back": lambda roles: clock_jumps(roles, -7200.0, 20.0),

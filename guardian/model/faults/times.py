@@ -60,8 +60,9 @@ class Pace:
     followers are behind a leader; `last_shrink_s` and `last_behind_steps` are those of the last replica. `contact_s`:
     from a heal until a broker knows what it missed, `leader_contact_s` until the one does who led when the story began;
     `beats_s`: from there until its heartbeats arrive, which have a connection of their own; `unfence_s`: from there
-    until it may lead. `client_s`: how long a client takes to find a new leader; `asks_same`: it asks its old leader.
-    `leader_last`: of brokers that are fenced together the leader comes last.
+    until it may lead. `journal_writes`: for how many writes to a slow disk a file system takes no records. `client_s`:
+    how long a client takes to find a new leader; `asks_same`: it asks its old leader. `leader_last`: of brokers that
+    are fenced together the leader comes last.
     """
 
     session_s: float
@@ -75,6 +76,7 @@ class Pace:
     unfence_s: float
     boot_s: float
     client_s: float
+    journal_writes: int
     asks_same: bool
     leader_last: bool
 
@@ -83,6 +85,7 @@ CONTACT_S = (0.5, 8.0)  # back-off and connection set-up of a broker that lost i
 # The followers' contact and the leader's, each fast (0) or slow (1), and how long their heartbeats come after it.
 _TOGETHER = ((0, 0, 0.0), (1, 1, 0.0))
 _APART = ((0, 1, 0.0), (1, 0, 0.0), (0, 0, CONTACT_S[1] - CONTACT_S[0]))
+_JOURNAL_WRITES = (1, 8)  # of a commit of ext4's journal, every 5 s, until it lets go of inodes; measured up to 8
 _CLIENT_S = (0.0, 1.0)  # retry.backoff.max.ms
 LATEST_SHRINK = 1.5
 """When a slow follower leaves the ISR at the latest, in replica.lag.time.max.ms: leaders look every half of it."""
@@ -117,6 +120,7 @@ def paces(times: Times, *, several: bool, heals: bool) -> Iterator[Pace]:
             unfence_s=(0.0, times.heartbeat_s)[contact],
             boot_s=times.boot_s[contact],
             client_s=_CLIENT_S[client],
+            journal_writes=_JOURNAL_WRITES[session],
             asks_same=bool(client),
             leader_last=leader_last,
         )

@@ -31,6 +31,7 @@ from guardian.model.faults.event import (
     PowerLoss,
     Resume,
     SlowFollower,
+    SlowWrites,
     Start,
     Story,
 )
@@ -162,14 +163,13 @@ class World:
                 self._stop(act)
             case ElectPreferred():
                 self._become(controller.prefer(self.record, self._lives))
-            case ClockJump(node) | LogDirFails(node) | LogDirWorks(node) | SlowFollower(node) | FastFollower(node):
-                if replica := self.replicas.get(node):
-                    self._change(replica, act)
             case DiskFree():
                 pass  # a broker that is down stays so
+            case _ if replica := self.replicas.get(act.node):
+                self._change(replica, act)
 
     def _change(self, replica: Replica, act: Act) -> None:
-        """Change the clock, the log dir or the link of a broker, which goes on."""
+        """Change the clock, the disk or the link of a broker, which goes on."""
         match act:
             case ClockJump(_, seconds):
                 self._set_clock(replica, seconds)
@@ -179,6 +179,10 @@ class World:
                 replica.dir_works = True
             case SlowFollower(_, share):
                 replica.link(share)
+            case SlowWrites(_, seconds):
+                replica.slow_disk(seconds, self.pace.journal_writes, self.now_s)
+                if not seconds:
+                    self.turns.append(Turn(self.now_s, Ended.HEALED))
             case FastFollower():
                 replica.link(1.0)
                 self.turns.append(Turn(self.now_s, Ended.HEALED))
@@ -328,7 +332,7 @@ class World:
                 continue
             if leader is None or leader is replica or not self._linked(replica.id, leader.id):
                 continue
-            if not replica.works(self.now_s) or not leader.leads(self.now_s):
+            if not replica.works(self.now_s) or replica.is_stuck(self.now_s) or not leader.leads(self.now_s):
                 continue
             if leader.known.epoch != replica.known.epoch:
                 continue

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,10 +41,15 @@ class _Shape:
 
     controllers: int = 1
     log_dirs: int = 1
+    slow_disks: bool = False
 
 
 _USUAL = _Shape()
-_SHAPES: Mapping[str, _Shape] = {"cut8": _Shape(controllers=3), "log-dir-fails": _Shape(log_dirs=2)}
+_SHAPES: Mapping[str, _Shape] = {
+    "cut8": _Shape(controllers=3),
+    "log-dir-fails": _Shape(log_dirs=2),
+    "slow-disk": _Shape(slow_disks=True),
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -114,7 +119,7 @@ def _lab(*, elr: bool, shape: _Shape) -> Iterator[FaultLab]:
     home = Path(tempfile.mkdtemp(prefix="faults-", dir=BUILD))
     try:
         release = "" if elr else _BEFORE_ELR
-        with FaultLab(home, controllers=shape.controllers, log_dirs=shape.log_dirs, release=release) as lab:
+        with FaultLab(home, **asdict(shape), release=release) as lab:
             yield lab
     finally:
         shutil.rmtree(home, ignore_errors=True)

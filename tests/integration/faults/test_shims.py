@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.integration.faults.disks import FailingDisk, SmallDisk
+from tests.integration.faults.disks import FailingDisk, SlowDisk, SmallDisk
 from tests.integration.faults.shims import FailingFsync, JumpingClock, PowerCut
 
 pytestmark = pytest.mark.integration
@@ -102,3 +104,19 @@ def test_all_that_is_done_on_a_failed_disk_fails_until_it_is_repaired(tmp_path: 
                     use()
         disk.repair()
         assert kept.read_text() == "written"
+
+
+def test_a_slow_disk_holds_up_what_must_reach_it_and_no_other_write(tmp_path: Path) -> None:
+    def seconds(of: Callable[[int], object]) -> float:
+        with (tmp_path / "disk" / "f").open("wb", buffering=0) as file:
+            file.write(b"written")
+            began_s = time.monotonic()
+            of(file.fileno())
+            return time.monotonic() - began_s
+
+    with SlowDisk(tmp_path / "disk", tmp_path / "of it", 16) as disk:
+        seconds(os.fsync)
+        disk.set(0.5)
+        assert seconds(os.fsync) >= 0.5
+        assert seconds(lambda file: os.write(file, b"more")) < 0.5
+    assert not (tmp_path / "disk" / "f").exists()

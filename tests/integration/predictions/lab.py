@@ -40,6 +40,7 @@ from guardian.model.faults.event import (
     PowerLoss,
     Resume,
     SlowFollower,
+    SlowWrites,
     Start,
     Story,
 )
@@ -48,7 +49,7 @@ from guardian.model.faults.times import Times
 from guardian.model.topology import TopicPartition
 from tests.integration.cut_brokers import witness
 from tests.integration.cut_brokers.lab import BrokerLab
-from tests.integration.faults.disks import FailingDisk, SmallDisk
+from tests.integration.faults.disks import FailingDisk, SlowDisk, SmallDisk
 from tests.integration.faults.shims import JumpingClock, PowerCut
 from tests.patience import PATIENCE_S, wait_for
 
@@ -76,7 +77,8 @@ def describe_times() -> str:
 
 class FaultLab(BrokerLab):
     """A context manager of three brokers and some controllers. `home` holds its data. Of two log dirs or more the first
-    of each broker can fail, and holds the topics that were named to `place`."""
+    of each broker can fail, and holds the topics that were named to `place`; that of one log dir can be slow, if asked.
+    """
 
     def __init__(
         self,
@@ -84,6 +86,7 @@ class FaultLab(BrokerLab):
         *,
         controllers: int = 1,
         log_dirs: int = 1,
+        slow_disks: bool = False,
         release: str = "",
         settings: Mapping[str, str] | None = None,
     ) -> None:
@@ -104,6 +107,8 @@ class FaultLab(BrokerLab):
         self._clocks: dict[int, JumpingClock] = {}
         self._disks: dict[int, SmallDisk] = {}
         self._failing: dict[int, FailingDisk] = {}
+        self._slow: dict[int, SlowDisk] = {}
+        self._has_slow_disks = slow_disks
         self._pool = ThreadPoolExecutor(thread_name_prefix="lab")
         self._spawned: dict[int, datetime] = {}
         self.boots_s: list[float] = []
@@ -156,6 +161,9 @@ class FaultLab(BrokerLab):
             if others:
                 failing = FailingDisk(first, self._folder(broker) / "failing-disk", _LOG_DIR_MIB)
                 self._failing[broker] = stack.enter_context(failing)
+            elif self._has_slow_disks:
+                slow = SlowDisk(first, self._folder(broker) / "slow-disk", _LOG_DIR_MIB)
+                self._slow[broker] = stack.enter_context(slow)
         stack.callback(self._pool.shutdown)
 
     def _starter(self, node: int) -> list[str]:
@@ -236,6 +244,8 @@ class FaultLab(BrokerLab):
             case LogDirWorks(node):
                 self._wait_ended(node)
                 self._failing[node].repair()
+            case SlowWrites(node, seconds):
+                self._slow[node].set(seconds)
 
     def _let_end(self) -> None:
         super()._let_end()
