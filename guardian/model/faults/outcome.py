@@ -23,6 +23,20 @@ class Lost(IntEnum):
     EVERYTHING = 5  # no copy is left
 
 
+class Chance(IntEnum):
+    """Tell whether something comes: in no way that a story can take, in some of them, or in all."""
+
+    NEVER = 0
+    MAYBE = 1
+    ALWAYS = 2
+
+    @staticmethod
+    def of(ways: Iterable[bool]) -> Chance:
+        """Return the chance by whether it comes in each of the ways; there is at least one."""
+        found = set(ways)
+        return Chance.MAYBE if len(found) > 1 else Chance.ALWAYS if found.pop() else Chance.NEVER
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Seconds, from the fastest to the slowest way."""
@@ -42,13 +56,15 @@ class Outcome:
     """Tell what a story comes to for one partition and one kind of producer.
 
     `lost` is the worst kind that can come, `is_certain` tells that every way loses something, and `lost_s` how many
-    seconds of what was produced. `silent_s` is the longest time without an acknowledgement. `ended` says how it ends
-    in the slowest way, `awaited` which brokers were waited for meanwhile, `leaders` who may lead at the end.
+    seconds of what was produced. `read_lost` tells whether readers had records that are gone. `silent_s` is the longest
+    time without an acknowledgement. `ended` says how it ends in the slowest way, `awaited` which brokers were waited
+    for meanwhile, `leaders` who may lead at the end.
     """
 
     lost: Lost
     is_certain: bool
     lost_s: Span
+    read_lost: Chance
     silent_s: Span
     ended: Ended
     awaited: tuple[int, ...]
@@ -64,6 +80,7 @@ class Outcome:
 class _Play:
     lost: Lost
     lost_s: float
+    read_lost: bool
     silent_s: float
     ended: Ended
     awaited: tuple[int, ...]
@@ -93,6 +110,7 @@ def outcome(
         lost=max(play.lost for play in plays),
         is_certain=all(play.lost is not Lost.NONE for play in plays),
         lost_s=Span.of(play.lost_s for play in plays),
+        read_lost=Chance.of(play.read_lost for play in plays),
         silent_s=Span.of(play.silent_s for play in plays),
         ended=slowest.ended,
         awaited=tuple(sorted({each for play in plays for each in play.awaited})),
@@ -107,6 +125,7 @@ def _seen(world: World, story: Story) -> _Play:
     return _Play(
         lost=_kind(left, lost=bool(made)),
         lost_s=len(made) * STEP_S,
+        read_lost=not world.read <= left,
         silent_s=silent_s,
         ended=_end(world, began_s, began_s + silent_s, story),
         awaited=tuple(world.awaited),

@@ -49,6 +49,7 @@ class Replica:
     caught_up_s: dict[int, float] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
     led_epoch: int = -1
+    read_to: int = 0  # up to where readers have had its log since it leads
     led_first: bool = False  # it was the leader when the story began
     refuses: bool = False  # its clock is so wrong that it refuses what is produced
 
@@ -137,7 +138,7 @@ class Replica:
     def mark(self, now_s: float) -> None:
         """Begin anew to watch followers, where it leads since a moment ago."""
         if self.known.leader == self.id and self.led_epoch != self.known.epoch:
-            self.led_epoch = self.known.epoch
+            self.led_epoch, self.read_to = self.known.epoch, 0
             self.positions = {each: -1 for each in self.known.replicas if each != self.id}
             self.caught_up_s = dict.fromkeys(self.positions, now_s)
 
@@ -203,6 +204,14 @@ class Replica:
         """Return up to where everybody in its ISR has the log."""
         others = [self.positions.get(each, 0) for each in self.known.isr if each != self.id]
         return min([len(self.log), *others])
+
+    def read(self) -> list[int]:
+        """Return the records that readers have not had from it yet, up to its high watermark, which stands still while
+        its ISR is smaller than min.insync.replicas."""
+        end = self.high_watermark() if len(self.known.isr) >= self.min_isr else 0
+        records = [record for record, _ in self.log[self.read_to : max(self.read_to, end)]]
+        self.read_to += len(records)
+        return records
 
     def isr_now(self, now_s: float, lag_s: Callable[[int], float], lives: Callable[[int], bool]) -> set[int]:
         """Return the ISR that it would have: without those behind for their `lag_s`, with those who caught up just

@@ -1,4 +1,4 @@
-"""Plays a story with one partition: KRaft's controllers, the brokers that hold it, and one producer.
+"""Plays a story with one partition: KRaft's controllers, the brokers that hold it, one producer and its readers.
 
 A step is a quarter of a second, and the producer makes one record in it. Logs are lists of (record, leader epoch); they
 begin with what was there before: records that are on disk, that were never fsynced, and that a stale copy lacks. Who is
@@ -102,6 +102,7 @@ class World:
     turns: list[Turn] = field(default_factory=list)
     awaited: dict[int, None] = field(default_factory=dict)
     was_away: set[int] = field(default_factory=set)
+    read: set[int] = field(default_factory=set)  # records that readers of any leader, old or new, have had
 
     @staticmethod
     def of(
@@ -143,6 +144,9 @@ class World:
             for replica in self.replicas.values():
                 replica.lengths.append(len(replica.log))
             self._replicate(only_near=True)
+            for replica in self.replicas.values():
+                if replica.leads(self.now_s):
+                    self.read.update(replica.read())
             for broker in self.record.awaited():
                 self.awaited.setdefault(broker)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from tests.bench.faults.rows import Row, loss_text
+from tests.bench.faults.rows import Row, loss_text, read_text
 
 _HEAD = """\
 # What faults do: predicted and measured
@@ -15,7 +15,8 @@ was made by a pulled cable (network namespaces), kill -9, SIGSTOP, or by taking 
 `guardian what-if` predicts by the same code. A clock is set for the broker's process alone, by a preloaded library.
 
 Intervals of this cluster: {times}. Lost is counted by the numbers of acknowledged records; silent is the longest time
-without an acknowledgement. `make bench-faults` writes this page; how to read a prediction: [faults](faults.md).
+without an acknowledgement. Read and lost counts records that a consumer had and that are gone; it is silent while
+nothing new comes. `make bench-faults` writes this page; how to read a prediction: [faults](faults.md).
 """
 _COLUMNS = (
     "ELR",
@@ -23,6 +24,8 @@ _COLUMNS = (
     "lost: predicted",
     "measured",
     "silent: predicted",
+    "measured",
+    "read and lost: predicted",
     "measured",
     "as predicted",
     "measured on",
@@ -55,10 +58,18 @@ def _line(same: Sequence[Row]) -> str:
         f"| {'on' if first.elr else 'off'} | {first.setting.name} | {loss_text(first.predicted)} "
         f"| {_range([len(row.happened.lost) for row in same])} of {_range([row.happened.acked for row in same])} "
         f"| {silent} | {_range([round(row.happened.silent_s) for row in same])} s "
+        f"| {read_text(first.predicted)} | {_read(same)} "
         f"| loss {right} of {len(same)}"
         + (f", silence {in_band} of {len(same)}" if first.is_silence_foretold else "")
         + f" | {max(row.day for row in same)} |"
     )
+
+
+def _read(same: Sequence[Row]) -> str:
+    found = [row.happened.readers for row in same if row.happened.readers]
+    if not found:
+        return "not measured"
+    return f"{_range([each.lost for each in found])}, silent {_range([round(each.silent_s) for each in found])} s"
 
 
 def _range(values: Sequence[int]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from guardian.model.faults.outcome import Lost, Outcome
+from guardian.model.faults.outcome import Chance, Lost, Outcome
 from guardian.model.faults.stories import NAMED, Roles
 from guardian.model.faults.times import Times
 from tests.bench.faults.runs import Run
-from tests.integration.predictions.happening import Happened
+from tests.integration.predictions.happening import Happened, describe_readers
 from tests.integration.predictions.predicting import predict
 from tests.integration.predictions.settings import Setting
 from tests.integration.predictions.verdicts import Verdict, judge
@@ -66,14 +66,24 @@ def loss_text(outcome: Outcome) -> str:
     return what if outcome.is_certain else f"perhaps {what}"
 
 
+def read_text(outcome: Outcome) -> str:
+    """Return whether readers are predicted to have what is lost, in words."""
+    return {Chance.NEVER: "none", Chance.MAYBE: "perhaps some", Chance.ALWAYS: "some"}[outcome.read_lost]
+
+
 def line_of(row: Row) -> str:
     """Return a row as one line, for whoever waits for the next."""
     silent, verdict = row.predicted.silent_s, row.verdict
-    wrong = [name for name, is_so in (("LOSS", verdict.wrong_lost), ("SAFETY", verdict.wrong_safe)) if is_so]
-    if row.is_silence_foretold and not verdict.in_band:
-        wrong.append("SILENCE")
+    found = {
+        "LOSS": verdict.wrong_lost,
+        "SAFETY": verdict.wrong_safe,
+        "READERS": verdict.wrong_read,
+        "SILENCE": row.is_silence_foretold and not verdict.in_band,
+    }
+    wrong = [name for name, is_so in found.items() if is_so]
+    readers = f", {describe_readers(row.happened.readers)} ({read_text(row.predicted)})" if row.happened.readers else ""
     return (
         f"{row.story}, ELR {'on' if row.elr else 'off'}, {row.setting.name}: lost {len(row.happened.lost)} of "
         f"{row.happened.acked} ({loss_text(row.predicted)}), silent {row.happened.silent_s:.1f} s "
-        f"({silent.least_s:.1f} to {silent.most_s:.1f}){'; wrong: ' + ', '.join(wrong) if wrong else ''}"
+        f"({silent.least_s:.1f} to {silent.most_s:.1f}){readers}{'; wrong: ' + ', '.join(wrong) if wrong else ''}"
     )

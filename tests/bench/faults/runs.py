@@ -10,7 +10,7 @@ from typing import Any
 
 from guardian.model.faults.stories import NAMED, Roles
 from guardian.model.faults.times import Times
-from tests.integration.predictions.happening import Happened
+from tests.integration.predictions.happening import Happened, Readers
 from tests.integration.predictions.lab import TIMES
 from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS, Setting
 
@@ -46,7 +46,9 @@ class Run:
 
     @staticmethod
     def of_json(document: Mapping[str, Any]) -> Run:
-        """Return the run of which `to_json` made this. Raises KeyError or ValueError for another document."""
+        """Return the run of which `to_json` made this, or which was made before anybody read. Raises KeyError or
+        ValueError for another document."""
+        readers = {name: Readers(*each) for name, each in document.get("readers", {}).items()}
         (leader, *followers), controllers = document["brokers"], document["controllers"]
         return Run(
             fault=document["fault"],
@@ -56,7 +58,7 @@ class Run:
             roles=Roles(leader, tuple(followers), tuple(controllers)),
             boots_s=tuple(document["boots_s"]),
             happened={
-                _BY_NAME[name]: Happened(acked, frozenset(range(lost)), silent_s)
+                _BY_NAME[name]: Happened(acked, frozenset(range(lost)), silent_s, readers.get(name))
                 for name, (acked, lost, silent_s) in document["topics"].items()
             },
         )
@@ -73,6 +75,11 @@ class Run:
             "topics": {
                 setting.name: [each.acked, len(each.lost), round(each.silent_s, 2)]
                 for setting, each in self.happened.items()
+            },
+            "readers": {
+                setting.name: [each.readers.lost, round(each.readers.silent_s, 2)]
+                for setting, each in self.happened.items()
+                if each.readers
             },
         }
 

@@ -1,4 +1,5 @@
-"""Lets a story happen to topics of all settings while numbered records are written, and tells what became of them."""
+"""Lets a story happen to topics of all settings while numbered records are written and read, and tells what became of
+them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from guardian.kafka import data
 from guardian.model.faults.event import Story
 from tests.integration.cut_brokers.writers import numbers_in
 from tests.integration.predictions.lab import FaultLab
+from tests.integration.predictions.reading import Reading
 from tests.integration.predictions.settings import Setting
 from tests.integration.predictions.writing import Writing
 from tests.patience import PATIENCE_S, wait_for
@@ -19,13 +21,23 @@ _BEFORE = 100  # records of each topic before the story begins
 
 
 @dataclass(frozen=True, slots=True)
+class Readers:
+    """What a reader of one topic met: how many records it has read that are gone, and the longest time in which it read
+    nothing new, in seconds."""
+
+    lost: int
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Happened:
     """What brokers did to one topic: how many records were acknowledged, the numbers of those that are gone, and the
-    longest time without an acknowledgement, in seconds."""
+    longest time without an acknowledgement, in seconds. `readers` is None where nobody read."""
 
     acked: int
     lost: frozenset[int]
     silent_s: float
+    readers: Readers | None = None
 
 
 def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str = "") -> Mapping[Setting, Happened]:
@@ -33,10 +45,11 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
     apart. Raises AssertionError when the cluster does not serve all of them again at its end."""
     topics = {setting: setting.topic(f"{story.name}{which}") for setting in settings}
     create(lab, topics)
-    with Writing(lab.cluster, topics, lab.home / "writers.log") as writing:
+    with Writing(lab.cluster, topics, lab.home / "writers.log") as writing, Reading(lab.cluster, topics) as reading:
         wait_for(
             "that all topics are written to", lambda: all(len(each) >= _BEFORE for each in writing.acked().values())
         )
+        wait_for("that all topics are read", lambda: all(reading.read().values()))
         began_s = lab.carry_out(story)
         lab.wait_in_sync(list(topics.values()))
         healed_s = time.monotonic()
@@ -45,8 +58,9 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
             lambda: all(max(each.values()) > healed_s for each in writing.acked().values()),
         )
         ended_s = time.monotonic()
+    read = reading.read()
     happened = {
-        setting: _seen(acked, numbers_in(lab.cluster, topics[setting]), began_s, ended_s)
+        setting: _seen(acked, read[setting], numbers_in(lab.cluster, topics[setting]), began_s, ended_s)
         for setting, acked in writing.acked().items()
     }
     data.delete_topics(lab.cluster, topics.values(), PATIENCE_S)  # or brokers take longer to start after each story
@@ -61,18 +75,31 @@ def create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
     lab.wait_in_sync(list(topics.values()))
 
 
-def _seen(acked: Mapping[int, float], there: set[int], began_s: float, ended_s: float) -> Happened:
-    times = sorted([began_s, *(at for at in acked.values() if began_s <= at <= ended_s)])
+def _seen(
+    acked: Mapping[int, float], read: Mapping[int, float], there: set[int], began_s: float, ended_s: float
+) -> Happened:
     return Happened(
         acked=len(acked),
         lost=frozenset(acked) - there,
-        silent_s=max((later - earlier for earlier, later in pairwise(times)), default=0.0),
+        silent_s=_longest_gap(acked.values(), began_s, ended_s),
+        readers=Readers(len(read.keys() - there), _longest_gap(read.values(), began_s, ended_s)),
     )
+
+
+def _longest_gap(moments: Iterable[float], began_s: float, ended_s: float) -> float:
+    times = sorted([began_s, *(at for at in moments if began_s <= at <= ended_s), ended_s])
+    return max(later - earlier for earlier, later in pairwise(times))
 
 
 def describe(rows: Iterable[tuple[Setting, Happened]], more: Callable[[Setting], str] = lambda _: "") -> str:
     """Return a line a setting, for whoever reads a failure."""
     return "\n".join(
-        f"{setting.name:50} acked {each.acked:5} lost {len(each.lost):5} silent {each.silent_s:5.1f} s {more(setting)}"
+        f"{setting.name:50} acked {each.acked:5} lost {len(each.lost):5} silent {each.silent_s:5.1f} s "
+        f"{describe_readers(each.readers)} {more(setting)}"
         for setting, each in rows
     )
+
+
+def describe_readers(readers: Readers | None) -> str:
+    """Return what readers met, in words; empty where nobody read."""
+    return f"readers lost {readers.lost}, silent {readers.silent_s:.1f} s" if readers else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guardian.model.faults.outcome import Outcome
+from guardian.model.faults.outcome import Chance, Outcome
 from tests.integration.predictions.happening import Happened
 
 EARLIER_S, LATER_S = 1.0, 3.0
@@ -13,10 +13,11 @@ EARLIER_S, LATER_S = 1.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Tell whether brokers contradict a prediction: of loss, of safety, of the seconds of silence."""
+    """Tell whether brokers contradict a prediction: of loss, of safety, of what readers had and lost, of seconds."""
 
     wrong_lost: bool
     wrong_safe: bool
+    wrong_read: bool
     in_band: bool
 
 
@@ -26,5 +27,10 @@ def judge(predicted: Outcome, happened: Happened) -> Verdict:
     return Verdict(
         wrong_lost=predicted.is_certain and not happened.lost,
         wrong_safe=predicted.is_safe and bool(happened.lost),
+        wrong_read=happened.readers is not None and _is_wrong(predicted.read_lost, happened.readers.lost > 0),
         in_band=silent.least_s - EARLIER_S <= happened.silent_s <= silent.most_s + LATER_S,
     )
+
+
+def _is_wrong(foretold: Chance, came: bool) -> bool:
+    return foretold is (Chance.NEVER if came else Chance.ALWAYS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardian.model.faults.outcome import Lost, Outcome, Span
+from guardian.model.faults.outcome import Chance, Lost, Outcome, Span
 from guardian.model.faults.stories import Roles
 from guardian.model.faults.unfolding import Ended
 from tests.bench.faults.bars import MEASURES, judged
@@ -15,10 +15,10 @@ from tests.bench.faults.page import page
 from tests.bench.faults.rows import Row, line_of, rows_of
 from tests.bench.faults.runs import Run, keep, latest, recorded
 from tests.bench.report import rows
-from tests.integration.predictions.happening import Happened
+from tests.integration.predictions.happening import Happened, Readers
 from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
 
-SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Span(6.0, 11.5), Ended.HEALED, (), ())
+SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Chance.NEVER, Span(6.0, 11.5), Ended.HEALED, (), ())
 LOSES = replace(SAFE, lost=Lost.SECONDS, is_certain=True, lost_s=Span(30.0, 45.0))
 MAY_LOSE = replace(LOSES, is_certain=False, lost_s=Span(0.0, 1.0))
 FINE = Happened(1000, frozenset(), 7.0)
@@ -44,6 +44,27 @@ def test_brokers_contradict_what_was_certain_and_did_not_come(
     assert (verdict.wrong_lost, verdict.wrong_safe) == (wrong_lost, wrong_safe)
 
 
+@pytest.mark.parametrize(
+    ("read_lost", "readers", "wrong_read"),
+    [
+        (Chance.NEVER, Readers(0, 9.0), False),
+        (Chance.NEVER, Readers(1, 9.0), True),
+        (Chance.MAYBE, Readers(0, 9.0), False),
+        (Chance.MAYBE, Readers(1, 9.0), False),
+        (Chance.ALWAYS, Readers(0, 9.0), True),
+        (Chance.ALWAYS, Readers(1, 9.0), False),
+        (Chance.ALWAYS, None, False),
+    ],
+)
+def test_readers_contradict_what_was_certain_and_did_not_come(
+    read_lost: Chance, readers: Readers | None, wrong_read: bool
+) -> None:
+    row = replace(ROW, predicted=replace(LOSES, read_lost=read_lost), happened=replace(LOST_SOME, readers=readers))
+    assert row.verdict.wrong_read == wrong_read
+    assert line_of(row).endswith("; wrong: READERS") == wrong_read
+    assert rows(MEASURES, judged([row]))[2].figures.how == f"{int(wrong_read)} wrong about what readers had"
+
+
 @pytest.mark.parametrize(("silent_s", "in_band"), [(4.9, False), (5.0, True), (14.5, True), (14.6, False)])
 def test_silence_has_a_second_before_and_three_after(silent_s: float, in_band: bool) -> None:
     assert replace(ROW, happened=Happened(10, frozenset(), silent_s)).verdict.in_band == in_band
@@ -56,7 +77,7 @@ RUN = Run(
     day="2026-11-30",
     roles=Roles(1, (2, 3), (102, 101, 103)),
     boots_s=(2.5, 4.25),
-    happened=dict.fromkeys((*SETTINGS, *OF_OTHER_CLIENTS), LOST_SOME),
+    happened=dict.fromkeys((*SETTINGS, *OF_OTHER_CLIENTS), replace(LOST_SOME, readers=Readers(1, 8.25))),
 )
 
 
@@ -70,6 +91,12 @@ def test_a_run_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     assert [len(each.lost) for each in first.happened.values()] == [2] * len(RUN.happened)
     assert (first.repeat, first.roles, second.boots_s, second.day) == (1, RUN.roles, RUN.boots_s, RUN.day)
     assert second.times.boot_s == (2.5, 4.25)
+    assert {each.readers for each in first.happened.values()} == {Readers(1, 8.25)}
+
+
+def test_a_run_of_a_time_without_readers_is_read_as_well() -> None:
+    document = {key: value for key, value in RUN.to_json().items() if key != "readers"}
+    assert {each.readers for each in Run.of_json(document).happened.values()} == {None}
 
 
 def test_the_last_of_several_runs_counts() -> None:
@@ -86,7 +113,8 @@ def test_a_run_is_held_against_what_is_predicted_today() -> None:
     assert 5 < silent.least_s < silent.most_s < 15, "broker.session.timeout.ms of the lab is 6 s"
     (line,) = (line_of(row) for row in rows_now if row.setting == SETTINGS[0])
     assert "kill-leader: leader killed, ELR on, min-isr-1.clean.acks-all.librdkafka: lost 2 of 1000 (nothing)" in line
-    assert line.endswith("; wrong: SAFETY")
+    assert "readers lost 1, silent 8.2 s (none)" in line
+    assert line.endswith("; wrong: SAFETY, READERS")
 
 
 def test_the_bars_are_those_of_the_worst_rows() -> None:
@@ -107,6 +135,12 @@ def test_the_bars_are_those_of_the_worst_rows() -> None:
 
 def test_repeats_are_one_line_of_the_page_with_the_least_and_the_most() -> None:
     again = replace(ROW, repeat=2, predicted=SAFE, happened=Happened(1100, frozenset(), 12.0))
-    told = page([ROW, again], "`replica.lag.time.max.ms` 10000")
+    read = replace(ROW, happened=replace(FINE, readers=Readers(0, 9.0)))
+    told = page([read, again], "`replica.lag.time.max.ms` 10000")
     (line,) = (line for line in told.splitlines() if line.startswith("| on |"))
-    assert "| nothing | 0 of 1000 to 1100 | 6 to 12 s | 7 to 12 s | loss 2 of 2, silence 2 of 2 | 2026-11-30 |" in line
+    assert (
+        "| nothing | 0 of 1000 to 1100 | 6 to 12 s | 7 to 12 s | none | 0, silent 9 s "
+        "| loss 2 of 2, silence 2 of 2 | 2026-11-30 |" in line
+    )
+    (unread,) = (line for line in page([again], "").splitlines() if line.startswith("| on |"))
+    assert "| none | not measured |" in unread

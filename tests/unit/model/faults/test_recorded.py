@@ -5,12 +5,13 @@ Losses are exact counts of record numbers; seconds are upper values, as the host
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import pytest
 
 from guardian.model.faults.controller import Record, Settings
-from guardian.model.faults.outcome import Lost, Outcome, outcome
+from guardian.model.faults.outcome import Chance, Lost, Outcome, outcome
 from guardian.model.faults.stories import NAMED, Roles, all_die
 from guardian.model.faults.times import Times
 from guardian.model.faults.unfolding import Beginning, Ended
@@ -70,6 +71,7 @@ FACTS = (
 ROWS = [pytest.param(fact, name, id=f"{fact.fault}-{name}") for fact in FACTS for name in fact.topics]
 
 
+@cache
 def predicted(fault: str, name: str) -> Outcome:
     """Predict for a topic whose ISR is full."""
     topic = TOPICS[name]
@@ -94,6 +96,25 @@ def test_prediction_is_what_happened(fact: Fact, name: str) -> None:
     if fact.silent_s:
         assert found.silent_s.least_s - 1 <= fact.silent_s[0]
         assert fact.silent_s[1] <= found.silent_s.most_s + 3
+
+
+@pytest.mark.parametrize("name", TOPICS)
+@pytest.mark.parametrize("fault", ["cut4", "cut6", "cut7", "kill-all"])
+def test_what_was_read_stays_where_leaders_are_elected_cleanly(fault: str, name: str) -> None:
+    """Acknowledged records of acks=1 may be gone all the same: readers get what all of the ISR have."""
+    assert predicted(fault, name).read_lost is Chance.NEVER
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "expected"),
+    [
+        ("cut2-kill", "m1u-all", Chance.ALWAYS),  # an unclean leader has nothing of what one copy alone had
+        ("cut2-kill", "m2u-one", Chance.NEVER),  # a leader below min ISR lets nobody read what it takes
+        ("power-all", "m2-all", Chance.ALWAYS),
+    ],
+)
+def test_what_was_read_is_lost_with_unclean_leaders_and_power(fault: str, name: str, expected: Chance) -> None:
+    assert predicted(fault, name).read_lost is expected
 
 
 @pytest.mark.parametrize("name", ["m1-all", "m1-one"])
