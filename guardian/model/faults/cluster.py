@@ -223,8 +223,10 @@ def _outcome(
         renamed = replace(told, events=events)
         played[key] = outcome(begins, settings, renamed, acks_all=acks_all, times=now.times, controllers=controllers)
     found = played[key]
-    awaited, leaders = (tuple(sorted(named[each] for each in ids)) for ids in (found.awaited, found.leaders))
-    return replace(found, awaited=awaited, leaders=leaders)
+    awaited, leaders, *elrs = (
+        tuple(sorted(named[each] for each in ids)) for ids in (found.awaited, found.leaders, *found.elrs)
+    )
+    return replace(found, awaited=awaited, leaders=leaders, elrs=frozenset(elrs))
 
 
 def _renamed_start(start: Beginning, names: Mapping[int, int]) -> Beginning:

@@ -58,7 +58,7 @@ class Outcome:
     `lost` is the worst kind that can come, `is_certain` tells that every way loses something, and `lost_s` how many
     seconds of what was produced. `read_lost` tells whether readers had records that are gone. `silent_s` is the longest
     time without an acknowledgement. `ended` says how it ends in the slowest way, `awaited` which brokers were waited
-    for meanwhile, `leaders` who may lead at the end.
+    for meanwhile, `leaders` who may lead at the end, and `elrs` every ELR that is passed through, ids in order.
     """
 
     lost: Lost
@@ -69,6 +69,7 @@ class Outcome:
     ended: Ended
     awaited: tuple[int, ...]
     leaders: tuple[int, ...]
+    elrs: frozenset[tuple[int, ...]]
 
     @property
     def is_safe(self) -> bool:
@@ -85,6 +86,7 @@ class _Play:
     ended: Ended
     awaited: tuple[int, ...]
     leader: int
+    elrs: frozenset[tuple[int, ...]]
 
 
 def outcome(
@@ -115,6 +117,7 @@ def outcome(
         ended=slowest.ended,
         awaited=tuple(sorted({each for play in plays for each in play.awaited})),
         leaders=tuple(sorted({play.leader for play in plays if play.leader != NO_LEADER})),
+        elrs=frozenset().union(*(play.elrs for play in plays)),
     )
 
 
@@ -130,6 +133,7 @@ def _seen(world: World, story: Story) -> _Play:
         ended=_end(world, began_s, began_s + silent_s, story),
         awaited=tuple(world.awaited),
         leader=world.record.leader,
+        elrs=frozenset(tuple(sorted(elr)) for elr in world.elrs),
     )
 
 

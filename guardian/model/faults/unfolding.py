@@ -103,6 +103,7 @@ class World:
     awaited: dict[int, None] = field(default_factory=dict)
     was_away: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)  # records that readers of any leader, old or new, have had
+    elrs: set[tuple[int, ...]] = field(default_factory=set)  # one after another
 
     @staticmethod
     def of(
@@ -126,6 +127,7 @@ class World:
             Producer(acks_all=acks_all, times=times, pace=pace, believed=record.leader, epoch=record.epoch),
             active=controllers[0] if controllers else NO_LEADER,
             was_away=set(start.dead),
+            elrs={record.elr},
         )
 
     def play(self, story: Story) -> None:
@@ -316,6 +318,7 @@ class World:
 
     def _become(self, record: Record, returned: int = NO_LEADER) -> None:
         before, self.record = self.record, record
+        self.elrs.add(record.elr)
         if record.leader not in (NO_LEADER, before.leader):
             is_back = record.leader == returned and returned in self.was_away
             self.turns.append(Turn(self.now_s, Ended.RETURNED if is_back else Ended.ELECTED, record.leader))

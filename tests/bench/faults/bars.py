@@ -30,7 +30,7 @@ def judged(rows: Iterable[Row]) -> Mapping[str, Figures]:
     settings = {story: {row.setting for row in of} for story, of in groupby(found, key=lambda row: row.story)}
     silences = [row.verdict.in_band for row in found if row.is_silence_foretold]
     fault = "" if silences else "nothing was measured"
-    read = sum(row.verdict.wrong_read for row in found)
+    read, elr = sum(row.verdict.wrong_read for row in found), sum(row.verdict.wrong_elr for row in found)
     undecided = sum(not row.predicted.is_safe and not row.predicted.is_certain for row in found)
     enough = [story for story, names in settings.items() if len(names) >= _LEAST_SETTINGS]
     return {
@@ -39,7 +39,10 @@ def judged(rows: Iterable[Row]) -> Mapping[str, Figures]:
             sum(row.verdict.wrong_lost for row in found), None, f"{undecided} may be lost or not", fault
         ),
         "wrong_safe": Figures(
-            sum(row.verdict.wrong_safe for row in found), None, f"{read} wrong about what readers had", fault
+            sum(row.verdict.wrong_safe for row in found),
+            None,
+            f"{read} wrong about what readers had, {elr} about who is eligible or leads",
+            fault,
         ),
         "silence_in_band": Figures(
             100 * sum(silences) / max(1, len(silences)), None, f"{len(silences)} silences", fault

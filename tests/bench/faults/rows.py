@@ -71,19 +71,32 @@ def read_text(outcome: Outcome) -> str:
     return {Chance.NEVER: "none", Chance.MAYBE: "perhaps some", Chance.ALWAYS: "some"}[outcome.read_lost]
 
 
+def elr_text(elrs: Iterable[tuple[int, ...]]) -> str:
+    """Return the ELRs that are not empty, each with a plus between its brokers."""
+    return " ".join("+".join(map(str, elr)) for elr in sorted(elrs) if elr) or "none"
+
+
 def line_of(row: Row) -> str:
     """Return a row as one line, for whoever waits for the next."""
-    silent, verdict = row.predicted.silent_s, row.verdict
+    silent, wrong = row.predicted.silent_s, list(_wrong(row))
+    readers = f", {describe_readers(row.happened.readers)} ({read_text(row.predicted)})" if row.happened.readers else ""
+    elrs = f", ELR {elr_text(row.happened.elrs)} ({elr_text(row.predicted.elrs)})" if row.happened.elrs else ""
+    return (
+        f"{row.story}, ELR {'on' if row.elr else 'off'}, {row.setting.name}: lost {len(row.happened.lost)} of "
+        f"{row.happened.acked} ({loss_text(row.predicted)}), silent {row.happened.silent_s:.1f} s "
+        f"({silent.least_s:.1f} to {silent.most_s:.1f}){readers}{elrs}"
+        f"{'; wrong: ' + ', '.join(wrong) if wrong else ''}"
+    )
+
+
+def _wrong(row: Row) -> Iterator[str]:
+    """Yield names of what brokers contradict."""
+    verdict = row.verdict
     found = {
         "LOSS": verdict.wrong_lost,
         "SAFETY": verdict.wrong_safe,
         "READERS": verdict.wrong_read,
+        "ELR": verdict.wrong_elr,
         "SILENCE": row.is_silence_foretold and not verdict.in_band,
     }
-    wrong = [name for name, is_so in found.items() if is_so]
-    readers = f", {describe_readers(row.happened.readers)} ({read_text(row.predicted)})" if row.happened.readers else ""
-    return (
-        f"{row.story}, ELR {'on' if row.elr else 'off'}, {row.setting.name}: lost {len(row.happened.lost)} of "
-        f"{row.happened.acked} ({loss_text(row.predicted)}), silent {row.happened.silent_s:.1f} s "
-        f"({silent.least_s:.1f} to {silent.most_s:.1f}){readers}{'; wrong: ' + ', '.join(wrong) if wrong else ''}"
-    )
+    return (name for name, is_so in found.items() if is_so)

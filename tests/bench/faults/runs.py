@@ -46,9 +46,10 @@ class Run:
 
     @staticmethod
     def of_json(document: Mapping[str, Any]) -> Run:
-        """Return the run of which `to_json` made this, or which was made before anybody read. Raises KeyError or
+        """Return the run of which `to_json` made this; older ones lack what readers and watchers saw. Raises KeyError or
         ValueError for another document."""
         readers = {name: Readers(*each) for name, each in document.get("readers", {}).items()}
+        elrs = {name: frozenset(map(tuple, each)) for name, each in document.get("elrs", {}).items()}
         (leader, *followers), controllers = document["brokers"], document["controllers"]
         return Run(
             fault=document["fault"],
@@ -58,7 +59,9 @@ class Run:
             roles=Roles(leader, tuple(followers), tuple(controllers)),
             boots_s=tuple(document["boots_s"]),
             happened={
-                _BY_NAME[name]: Happened(acked, frozenset(range(lost)), silent_s, readers.get(name))
+                _BY_NAME[name]: Happened(
+                    acked, frozenset(range(lost)), silent_s, readers.get(name), elrs.get(name, frozenset())
+                )
                 for name, (acked, lost, silent_s) in document["topics"].items()
             },
         )
@@ -81,6 +84,7 @@ class Run:
                 for setting, each in self.happened.items()
                 if each.readers
             },
+            "elrs": {setting.name: sorted(each.elrs) for setting, each in self.happened.items() if each.elrs},
         }
 
 

@@ -14,6 +14,7 @@ from tests.integration.cut_brokers.writers import numbers_in
 from tests.integration.predictions.lab import FaultLab
 from tests.integration.predictions.reading import Reading
 from tests.integration.predictions.settings import Setting
+from tests.integration.predictions.watching import State, Watch
 from tests.integration.predictions.writing import Writing
 from tests.patience import PATIENCE_S, wait_for
 
@@ -32,12 +33,15 @@ class Readers:
 @dataclass(frozen=True, slots=True)
 class Happened:
     """What brokers did to one topic: how many records were acknowledged, the numbers of those that are gone, and the
-    longest time without an acknowledgement, in seconds. `readers` is None where nobody read."""
+    longest time without an acknowledgement, in seconds. `readers` is None where nobody read. `elrs` are all that were
+    seen, and `states` what was seen one after another, the last one at the end; empty where it is not known."""
 
     acked: int
     lost: frozenset[int]
     silent_s: float
     readers: Readers | None = None
+    elrs: frozenset[tuple[int, ...]] = frozenset()
+    states: tuple[State, ...] = ()
 
 
 def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str = "") -> Mapping[Setting, Happened]:
@@ -45,7 +49,11 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
     apart. Raises AssertionError when the cluster does not serve all of them again at its end."""
     topics = {setting: setting.topic(f"{story.name}{which}") for setting in settings}
     create(lab, topics)
-    with Writing(lab.cluster, topics, lab.home / "writers.log") as writing, Reading(lab.cluster, topics) as reading:
+    with (
+        Writing(lab.cluster, topics, lab.home / "writers.log") as writing,
+        Reading(lab.cluster, topics) as reading,
+        Watch([lab.listener(broker) for broker in lab.brokers], topics.values()) as watch,
+    ):
         wait_for(
             "that all topics are written to", lambda: all(len(each) >= _BEFORE for each in writing.acked().values())
         )
@@ -58,10 +66,16 @@ def happen(lab: FaultLab, story: Story, settings: Sequence[Setting], which: str 
             lambda: all(max(each.values()) > healed_s for each in writing.acked().values()),
         )
         ended_s = time.monotonic()
-    read = reading.read()
+    acked, read = writing.acked(), reading.read()
     happened = {
-        setting: _seen(acked, read[setting], numbers_in(lab.cluster, topics[setting]), began_s, ended_s)
-        for setting, acked in writing.acked().items()
+        setting: _seen(
+            acked[setting],
+            read[setting],
+            numbers_in(lab.cluster, topic),
+            (began_s, ended_s),
+            watch.states[topic],
+        )
+        for setting, topic in topics.items()
     }
     data.delete_topics(lab.cluster, topics.values(), PATIENCE_S)  # or brokers take longer to start after each story
     return happened
@@ -76,13 +90,19 @@ def create(lab: FaultLab, topics: Mapping[Setting, str]) -> None:
 
 
 def _seen(
-    acked: Mapping[int, float], read: Mapping[int, float], there: set[int], began_s: float, ended_s: float
+    acked: Mapping[int, float],
+    read: Mapping[int, float],
+    there: set[int],
+    span: tuple[float, float],
+    states: Sequence[State],
 ) -> Happened:
     return Happened(
         acked=len(acked),
         lost=frozenset(acked) - there,
-        silent_s=_longest_gap(acked.values(), began_s, ended_s),
-        readers=Readers(len(read.keys() - there), _longest_gap(read.values(), began_s, ended_s)),
+        silent_s=_longest_gap(acked.values(), *span),
+        readers=Readers(len(read.keys() - there), _longest_gap(read.values(), *span)),
+        elrs=frozenset(state.elr for state in states),
+        states=tuple(states),
     )
 
 
@@ -92,10 +112,10 @@ def _longest_gap(moments: Iterable[float], began_s: float, ended_s: float) -> fl
 
 
 def describe(rows: Iterable[tuple[Setting, Happened]], more: Callable[[Setting], str] = lambda _: "") -> str:
-    """Return a line a setting, for whoever reads a failure."""
+    """Return what happened to each setting, for whoever reads a failure: a line, and one for each state."""
     return "\n".join(
         f"{setting.name:50} acked {each.acked:5} lost {len(each.lost):5} silent {each.silent_s:5.1f} s "
-        f"{describe_readers(each.readers)} {more(setting)}"
+        f"{describe_readers(each.readers)} {more(setting)}" + "".join(f"\n    {state}" for state in each.states)
         for setting, each in rows
     )
 

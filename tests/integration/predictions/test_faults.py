@@ -55,7 +55,7 @@ def test_what_is_said_to_be_lost_is_and_nothing_else(lab: FaultLab, name: str) -
     predicted = {setting: predict(roles, lab.times(), story, setting) for setting in SETTINGS}
     told = describe(happened.items(), lambda setting: f"predicted {predicted[setting]}")
     verdicts = {setting: judge(predicted[setting], happened[setting]) for setting in SETTINGS}
-    wrong = [each for each, it in verdicts.items() if it.wrong_lost or it.wrong_safe or it.wrong_read]
+    wrong = [each for each, it in verdicts.items() if any((it.wrong_lost, it.wrong_safe, it.wrong_read, it.wrong_elr))]
     assert not wrong, told
     assert {each for each in SETTINGS if happened[each].lost} >= LOST.get(name, set()), (
         f"the fault was not felt:\n{told}"

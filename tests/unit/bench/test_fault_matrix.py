@@ -17,8 +17,10 @@ from tests.bench.faults.runs import Run, keep, latest, recorded
 from tests.bench.report import rows
 from tests.integration.predictions.happening import Happened, Readers
 from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
+from tests.integration.predictions.watching import State
 
-SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Chance.NEVER, Span(6.0, 11.5), Ended.HEALED, (), ())
+ELRS = frozenset({(), (3,), (2, 3)})
+SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Chance.NEVER, Span(6.0, 11.5), Ended.HEALED, (), (2,), ELRS)
 LOSES = replace(SAFE, lost=Lost.SECONDS, is_certain=True, lost_s=Span(30.0, 45.0))
 MAY_LOSE = replace(LOSES, is_certain=False, lost_s=Span(0.0, 1.0))
 FINE = Happened(1000, frozenset(), 7.0)
@@ -62,12 +64,36 @@ def test_readers_contradict_what_was_certain_and_did_not_come(
     row = replace(ROW, predicted=replace(LOSES, read_lost=read_lost), happened=replace(LOST_SOME, readers=readers))
     assert row.verdict.wrong_read == wrong_read
     assert line_of(row).endswith("; wrong: READERS") == wrong_read
-    assert rows(MEASURES, judged([row]))[2].figures.how == f"{int(wrong_read)} wrong about what readers had"
+    assert _remark(row).startswith(f"{int(wrong_read)} wrong about what readers had, ")
+
+
+def _remark(row: Row) -> str:
+    return rows(MEASURES, judged([row]))[2].figures.how
 
 
 @pytest.mark.parametrize(("silent_s", "in_band"), [(4.9, False), (5.0, True), (14.5, True), (14.6, False)])
 def test_silence_has_a_second_before_and_three_after(silent_s: float, in_band: bool) -> None:
     assert replace(ROW, happened=Happened(10, frozenset(), silent_s)).verdict.in_band == in_band
+
+
+SEEN = frozenset({(), (2, 3)})
+
+
+@pytest.mark.parametrize(
+    ("happened", "wrong_elr"),
+    [
+        (FINE, False),  # nobody watched
+        (replace(FINE, elrs=SEEN), False),
+        (replace(FINE, elrs=frozenset({(2,)})), True),
+        (replace(FINE, states=(State(1, (1,), ()), State(2, (2, 3), ()))), False),
+        (replace(FINE, states=(State(2, (2, 3), ()), State(1, (1,), ()))), True),
+    ],
+)
+def test_elrs_that_were_seen_are_foretold_and_so_is_who_leads_at_the_end(happened: Happened, wrong_elr: bool) -> None:
+    row = replace(ROW, happened=happened)
+    assert row.verdict.wrong_elr == wrong_elr
+    assert line_of(row).endswith("; wrong: ELR") == wrong_elr
+    assert _remark(row).endswith(f", {int(wrong_elr)} about who is eligible or leads")
 
 
 RUN = Run(
@@ -77,7 +103,7 @@ RUN = Run(
     day="2026-11-30",
     roles=Roles(1, (2, 3), (102, 101, 103)),
     boots_s=(2.5, 4.25),
-    happened=dict.fromkeys((*SETTINGS, *OF_OTHER_CLIENTS), replace(LOST_SOME, readers=Readers(1, 8.25))),
+    happened=dict.fromkeys((*SETTINGS, *OF_OTHER_CLIENTS), replace(LOST_SOME, readers=Readers(1, 8.25), elrs=SEEN)),
 )
 
 
@@ -92,11 +118,12 @@ def test_a_run_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     assert (first.repeat, first.roles, second.boots_s, second.day) == (1, RUN.roles, RUN.boots_s, RUN.day)
     assert second.times.boot_s == (2.5, 4.25)
     assert {each.readers for each in first.happened.values()} == {Readers(1, 8.25)}
+    assert {each.elrs for each in first.happened.values()} == {SEEN}
 
 
-def test_a_run_of_a_time_without_readers_is_read_as_well() -> None:
-    document = {key: value for key, value in RUN.to_json().items() if key != "readers"}
-    assert {each.readers for each in Run.of_json(document).happened.values()} == {None}
+def test_a_run_that_nobody_read_or_watched_is_known_as_well() -> None:
+    document = {key: value for key, value in RUN.to_json().items() if key not in {"readers", "elrs"}}
+    assert {(each.readers, each.elrs) for each in Run.of_json(document).happened.values()} == {(None, frozenset())}
 
 
 def test_the_last_of_several_runs_counts() -> None:
@@ -113,8 +140,8 @@ def test_a_run_is_held_against_what_is_predicted_today() -> None:
     assert 5 < silent.least_s < silent.most_s < 15, "broker.session.timeout.ms of the lab is 6 s"
     (line,) = (line_of(row) for row in rows_now if row.setting == SETTINGS[0])
     assert "kill-leader: leader killed, ELR on, min-isr-1.clean.acks-all.librdkafka: lost 2 of 1000 (nothing)" in line
-    assert "readers lost 1, silent 8.2 s (none)" in line
-    assert line.endswith("; wrong: SAFETY, READERS")
+    assert "readers lost 1, silent 8.2 s (none), ELR 2+3 (none)" in line
+    assert line.endswith("; wrong: SAFETY, READERS, ELR")
 
 
 def test_the_bars_are_those_of_the_worst_rows() -> None:

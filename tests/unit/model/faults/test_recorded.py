@@ -129,6 +129,20 @@ def test_leader_comes_from_the_elr_eight_seconds_after_the_kill() -> None:
     assert found.silent_s.least_s - 1 <= 8 <= found.silent_s.most_s + 3
 
 
+@pytest.mark.parametrize(
+    ("fault", "name", "elrs"),
+    [
+        ("cut2-kill", "m2-all", {(), (3,)}),  # 2 left the ISR before 3 did
+        ("cut2-kill", "m2-one", {(), (2, 3)}),  # both left it at a time
+        ("cut2-kill", "m1-all", {(), (1,)}),
+        ("cut6", "m2-all", {()}),
+        ("kill-all", "m1-all", {(), (1,)}),
+    ],
+)
+def test_elrs_that_were_seen_are_passed_through(fault: str, name: str, elrs: set[tuple[int, ...]]) -> None:
+    assert elrs <= predicted(fault, name).elrs
+
+
 @pytest.mark.parametrize("name", ["m1-all", "m2-all"])
 def test_last_known_leader_is_waited_for_though_the_others_are_back(name: str) -> None:
     """Brokers 3, 2 and 1 were started as soon as the one before was up: 1, which led last, ended 107 s of silence."""
