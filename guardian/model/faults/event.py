@@ -169,13 +169,3 @@ class Story:
     def heals(self) -> bool:
         """Tell whether links that were cut work again before it is over."""
         return any(isinstance(event.act, Heal) for event in self.events)
-
-    def hit(self) -> Nodes:
-        """Return the nodes that an event names."""
-        found: set[int] = set()
-        for event in self.events:
-            if isinstance(event.act, Cut):
-                found |= event.act.one | event.act.other
-            elif isinstance(event.act, ActOnNode):
-                found.add(event.act.node)
-        return frozenset(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
@@ -101,12 +101,20 @@ def outcome(
     """Return what the story does to a partition that begins so; `controllers` name the quorum, the active one first."""
     known = times or Times()
     plays = []
-    for pace in paces(known, several=len(story.hit()) > 1, heals=story.heals):
-        world = World.of(
-            start, acks_all=acks_all, settings=settings, times=known, pace=pace, controllers=controllers or (NO_LEADER,)
-        )
-        world.play(story)
-        plays.append(_seen(world, story))
+    for pace in paces(known, heals=story.heals):
+        first, together = 0, 1
+        while first < together:
+            world = World.of(
+                start,
+                acks_all=acks_all,
+                settings=settings,
+                times=known,
+                pace=replace(pace, first=first),
+                controllers=controllers or (NO_LEADER,),
+            )
+            world.play(story)
+            plays.append(_seen(world, story))
+            first, together = first + 1, world.fenced_together
     slowest = max(plays, key=lambda play: play.silent_s)
     return Outcome(
         lost=max(play.lost for play in plays),

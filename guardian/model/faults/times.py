@@ -61,8 +61,9 @@ class Pace:
     from a heal until a broker knows what it missed, `leader_contact_s` until the one does who led when the story began;
     `beats_s`: from there until its heartbeats arrive, which have a connection of their own; `unfence_s`: from there
     until it may lead. `journal_writes`: for how many writes to a slow disk a file system takes no records. `client_s`:
-    how long a client takes to find a new leader; `asks_same`: it asks its old leader. `leader_last`: of brokers that
-    are fenced together the leader comes last.
+    how long a client takes to find a new leader; `asks_same`: it asks its old leader. `first`: which of the brokers
+    that are fenced together, or are back together, comes first, by its place among the replicas; the next ones follow,
+    then those before it.
     """
 
     session_s: float
@@ -78,7 +79,7 @@ class Pace:
     client_s: float
     journal_writes: int
     asks_same: bool
-    leader_last: bool
+    first: int = 0
 
 
 CONTACT_S = (0.5, 8.0)  # back-off and connection set-up of a broker that lost its controllers; measured up to 8 s
@@ -98,14 +99,12 @@ _ALIKE = ((1.0, 1.0, 0, 0), (LATEST_SHRINK, LATEST_SHRINK, _BEHIND, _BEHIND))
 _IN_TURN = ((1.0, LATEST_SHRINK, _BEHIND, 0),)
 
 
-def paces(times: Times, *, several: bool, heals: bool) -> Iterator[Pace]:
-    """Yield every mix of fast and slow; `several`: more than one broker may be fenced at a time; `heals`: brokers may
-    find their controllers again one after another."""
-    orders = (True, False) if several else (True,)
+def paces(times: Times, *, heals: bool) -> Iterator[Pace]:
+    """Yield every mix of fast and slow; `heals`: brokers may find their controllers again one after another."""
     ways = list(product(_ALIKE, _TOGETHER))
     if heals:
         ways += [*product(_ALIKE, _APART), *product(_IN_TURN, _TOGETHER)]
-    for session, (isr, contacts), client, leader_last in product((0, 1), ways, (0, 1), orders):
+    for session, (isr, contacts), client in product((0, 1), ways, (0, 1)):
         shrink, last_shrink, behind, last_behind = isr
         contact, leaders_contact, beats_s = contacts
         yield Pace(
@@ -122,5 +121,4 @@ def paces(times: Times, *, several: bool, heals: bool) -> Iterator[Pace]:
             client_s=_CLIENT_S[client],
             journal_writes=_JOURNAL_WRITES[session],
             asks_same=bool(client),
-            leader_last=leader_last,
         )

@@ -8,6 +8,7 @@ nothing, as TCP needs both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -102,6 +103,7 @@ class World:
     turns: list[Turn] = field(default_factory=list)
     awaited: dict[int, None] = field(default_factory=dict)
     was_away: set[int] = field(default_factory=set)
+    fenced_together: int = 0  # at the most
     read: set[int] = field(default_factory=set)  # records that readers of any leader, old or new, have had
     elrs: set[tuple[int, ...]] = field(default_factory=set)  # one after another
 
@@ -255,7 +257,7 @@ class World:
 
     def _contact(self) -> None:
         """Let brokers beat, learn what the metadata log has, register and be unfenced."""
-        for replica in self.replicas.values():
+        for replica in self._in_turn(self.replicas.values()):
             awake = replica.awake(self.now_s)
             if not awake or not self._reaches_controller(replica.id):
                 replica.lose_contact(self.now_s)
@@ -308,8 +310,14 @@ class World:
             for each in self.replicas.values()
             if not each.fenced and self.now_s - each.beat_s > self.pace.session_s
         ]
-        for replica in sorted(late, key=lambda each: (each.id == self.record.leader) == self.pace.leader_last):
+        self.fenced_together = max(self.fenced_together, len(late))
+        for replica in self._in_turn(late):
             self._fence(replica.id)
+
+    def _in_turn(self, together: Iterable[Replica]) -> list[Replica]:
+        """Return who comes together in the order in which the controller takes them."""
+        found = list(together)
+        return found[self.pace.first :] + found[: self.pace.first]
 
     def _fence(self, broker: int) -> None:
         self.replicas[broker].fenced = True

@@ -46,8 +46,8 @@ class Run:
 
     @staticmethod
     def of_json(document: Mapping[str, Any]) -> Run:
-        """Return the run of which `to_json` made this; older ones lack what readers and watchers saw. Raises KeyError or
-        ValueError for another document."""
+        """Return the run of which `to_json` made this; older ones lack readers and ELRs. Raises KeyError or ValueError
+        for another document."""
         readers = {name: Readers(*each) for name, each in document.get("readers", {}).items()}
         elrs = {name: frozenset(map(tuple, each)) for name, each in document.get("elrs", {}).items()}
         (leader, *followers), controllers = document["brokers"], document["controllers"]

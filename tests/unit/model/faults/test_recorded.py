@@ -137,10 +137,17 @@ def test_leader_comes_from_the_elr_eight_seconds_after_the_kill() -> None:
         ("cut2-kill", "m1-all", {(), (1,)}),
         ("cut6", "m2-all", {()}),
         ("kill-all", "m1-all", {(), (1,)}),
+        ("kill-all", "m2-all", {(), (1,), (1, 2)}),  # 3 was fenced first
     ],
 )
 def test_elrs_that_were_seen_are_passed_through(fault: str, name: str, elrs: set[tuple[int, ...]]) -> None:
     assert elrs <= predicted(fault, name).elrs
+
+
+@pytest.mark.parametrize(("fault", "name"), [("kill-all", "m1-all"), ("power-all", "m1u-all")])
+def test_any_may_lead_where_all_are_fenced_or_back_together(fault: str, name: str) -> None:
+    """Who was fenced last is waited for; who is back first is elected uncleanly."""
+    assert predicted(fault, name).leaders == (1, 2, 3)
 
 
 @pytest.mark.parametrize("name", ["m1-all", "m2-all"])
