@@ -38,9 +38,7 @@ def has_looked(report: pb.FindingsReport) -> bool:
     return all(look.looked_at_ms for look in report.looks if look.detector in ("brokers", "replicas", "durability"))
 
 
-def test_no_answer_lacks_what_is_known_while_another_member_begins_to_lead(
-    local: Federation, guardian: Cli
-) -> None:
+def test_no_answer_lacks_what_is_known_while_another_member_begins_to_lead(local: Federation, guardian: Cli) -> None:
     local.clusters[0].kafka.kill_broker(3)
     with GuardianClient(local.endpoints, timeout_s=CALL_S) as client:
         before = wait_for(
