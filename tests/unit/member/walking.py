@@ -30,7 +30,7 @@ from tests.unit.member.two_clusters import HOOK, MARKER, MINE, Texts, TwoCluster
 
 _STREAM_S = 20.0  # those of what has ended end by themselves
 _TIMES = {"from_ms": -1_800_000, "since_ms": -1_800_000, "to_ms": 0, "until_ms": 0}  # of now
-_FIXED = {"partition": 0, "until_caught_up": True}
+_FIXED = {"partition": 0, "until_caught_up": True, "ahead_s": 60.0}
 _COUNTS = (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT32)
 _MOST_REPLIES = 50
 _DEPTH = 3
