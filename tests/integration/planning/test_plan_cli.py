@@ -479,7 +479,7 @@ def test_a_process_of_its_own_plans_as_well_and_ends_with_2_and_one_sentence_whe
 
     wrong = cli("plan", "balance", "--cluster", "sim-1", "--max-time", "soon")
     assert wrong.returncode == 2
-    assert wrong.stderr.startswith("Error: max-time is 'soon': use a number and ms, s, m, h or d")
+    assert wrong.stderr.startswith("Error: --max-time is 'soon': use a number and ms, s, m, h or d")
     assert len(wrong.stderr.strip().splitlines()) == 1
 
 
