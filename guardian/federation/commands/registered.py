@@ -22,6 +22,7 @@ def registered(clusters: Iterable[Cluster], name: str) -> Cluster:
     """Raises NotFound, with those that there are."""
     known = {cluster.name: cluster for cluster in clusters}
     if name not in known:
-        named = ", ".join(sorted(known)) or "none yet"
-        raise NotFound(f"cluster is {name!r}, which is not registered: use one of {named}")
+        named = ", ".join(sorted(known))
+        use = f"use one of {named}" if named else "none is yet, register it with `guardian cluster add`"
+        raise NotFound(f"cluster is {name!r}, which is not registered: {use}")
     return known[name]

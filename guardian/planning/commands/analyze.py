@@ -13,7 +13,6 @@ from guardian.cli.printing import echo
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput
 from guardian.federation.commands.directory import read_directory
-from guardian.federation.commands.registered import registered
 from guardian.lake.model.window import Window
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -62,8 +61,6 @@ def analyze(
             f"`guardian analyze` needs {error.name}, which is not installed: pip install 'kafka-guardian[analyze]'"
         ) from None
     with connect(endpoints) as client, ExitStack() as stack:
-        for name in cluster or ():  # before Spark is started; what is registered may change from round to round
-            registered(client.list_clusters(), name)
         spark = local_session("guardian analyze", master, is_large=True)
         stack.callback(_end, spark)
         stopped = stack.enter_context(stopping(spark.sparkContext.cancelAllJobs))

@@ -18,7 +18,7 @@ LISTS = {
     "exclusion cordons", "exclusion list", "findings", "group disk-reads", "healing policy", "healing status", "links",
     "ticket list", "tiering orphans", "tiering topics", "topic list",
 }  # fmt: skip
-WITH_SPARK = {"analyze", "forecast", "plan balance", "plan heal", "plan leaders", "plan relieve", "what-if grow"}
+WITH_SPARK = {"forecast", "plan balance", "plan heal", "plan leaders", "plan relieve", "what-if grow"}
 
 
 @pytest.fixture(scope="module")
