@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from guardian.healing.rules.relieving import ClusterPlaces, Relief, cluster_of, relief_of
-from guardian.health.model.finding import Detector, FindingKind, LastLook, Place, Subject
-from guardian.health.rules.findings import Seen, Watch
+from guardian.health.model.finding import Detector, FindingKind, LastLook, Place, Seen, Subject
+from guardian.health.rules.findings import Watch
 from guardian.model.text import Text
 from guardian.model.ticket import Ticket
 

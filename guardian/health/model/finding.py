@@ -138,6 +138,17 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A subject that is or was just seen, in each look since then unless it is raised already."""
+
+    place: Place
+    sighting: Sighting
+    since_ms: int
+    last_seen_ms: int
+    is_raised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A sighting that has outlasted its grace period, with its line and load. `show` is the command that shows more."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from guardian.health.model.finding import Detector, Finding, FindingKind, LastLook, Place, Sighting, Subject
+from guardian.health.model.finding import Detector, Finding, FindingKind, LastLook, Place, Seen, Sighting, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,6 @@ _OF_A_CLUSTER = (
     Detector.BALANCE,
     Detector.READS,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A subject that is or was just seen, in each look since then unless it is raised already."""
-
-    place: Place
-    sighting: Sighting
-    since_ms: int
-    last_seen_ms: int
-    is_raised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from guardian.health.rules.findings import Seen, Watch
+from guardian.health.model.finding import Seen
+from guardian.health.rules.findings import Watch
 
 EVERY_MS = 60_000
 FRESH_MS = 3 * EVERY_MS

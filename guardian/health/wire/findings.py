@@ -11,10 +11,10 @@ from guardian.health.model.finding import (
     FindingKind,
     LastLook,
     Place,
+    Seen,
     Sighting,
     Subject,
 )
-from guardian.health.rules.findings import Seen
 from guardian.model.links import Direction
 from guardian.model.wire.fields import NOT_ON_THE_WIRE, alias, by_hand, filled
 from protos.guardian.v1 import insight_pb2 as pb

@@ -9,9 +9,9 @@ from guardian.healing.rules.decision import decide
 from guardian.healing.rules.relieving import ClusterPlaces
 from guardian.healing.rules.trouble import CureKind, Standing, covers, is_seen, line_troubles, troubles
 from guardian.healing.rules.verdict import Phase
-from guardian.health.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
-from guardian.health.rules.findings import Seen, Watch, failed, looked
+from guardian.health.model.finding import Detector, FindingKind, LastLook, Place, Seen, Sighting, Subject
 from guardian.health.rules.findings import Times as LookTimes
+from guardian.health.rules.findings import Watch, failed, looked
 from guardian.model.links import Crosser, Crossing, Direction
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.health.model.finding import Detector, FindingKind, Place, Sighting, Subject
-from guardian.health.rules.findings import Seen, Watch
+from guardian.health.model.finding import Detector, FindingKind, Place, Seen, Sighting, Subject
+from guardian.health.rules.findings import Watch
 from guardian.health.rules.keeping import EVERY_MS, FRESH_MS, MOST, Kept, restored, to_keep
 from guardian.health.wire.findings import kept_from_proto, kept_to_proto
 from guardian.model.links import Direction
