@@ -43,7 +43,14 @@ def test_status_has_exactly_the_promised_shape(home: Path) -> None:
     (member,), (broker,) = found.members, found.clusters[0].kafka.brokers
     assert json.loads(json.dumps(federation.status(home))) == {
         "members": [
-            {"name": "g1", "grpc": member.grpc, "http": member.http, "pid": None, "data": str(member.data)},
+            {
+                "name": "g1",
+                "grpc": member.grpc,
+                "http": member.http,
+                "console": f"http://{member.http}",
+                "pid": None,
+                "data": str(member.data),
+            },
         ],
         "clusters": [
             {
