@@ -28,7 +28,7 @@ Partitions = Mapping[TopicPartition, PartitionState]
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """What the only replica of a partition held when it was last seen before its broker was away, in bytes."""
+    """Hold what the only replica of a partition had when it was last seen before its broker was away, in bytes."""
 
     broker: int
     size_bytes: int

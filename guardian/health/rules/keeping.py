@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from guardian.health.model.finding import Seen
 from guardian.health.rules.findings import Watch
@@ -31,11 +31,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ToKeep:
-    """What is to be stored of a cluster; `seen` is all of it."""
+    """Name what is to be stored of a cluster; `seen` is all of it."""
 
     cluster: str
     kept: Kept
-    seen: tuple[Seen, ...] = field(default_factory=tuple)
+    seen: tuple[Seen, ...]
 
 
 def to_keep(watch: Watch, last: Mapping[str, Kept], now_ms: int) -> list[ToKeep]:

@@ -44,7 +44,8 @@ def advice(now: Cluster, fault: Fault, found: Sequence[TopicPrediction]) -> Iter
             "leaders refuse for good what is produced while message.timestamp.after.max.ms or "
             "message.timestamp.before.max.ms is exceeded, with any acks: set clocks by NTP, and watch them"
             if any(each.silent_s.least_s for each in found)
-            else "records are taken: neither message.timestamp.after.max.ms nor message.timestamp.before.max.ms is met"
+            else "records are taken: neither message.timestamp.after.max.ms nor "
+            "message.timestamp.before.max.ms is exceeded"
         )
     if not now.elr:
         yield (

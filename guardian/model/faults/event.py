@@ -117,7 +117,7 @@ class SlowWrites:
 
 @dataclass(frozen=True, slots=True)
 class SlowFollower:
-    """What the broker fetches from others comes over a link that carries no more than `share` of what is written."""
+    """The link over which a follower fetches carries no more than `share` of what is written."""
 
     node: int
     share: float

@@ -16,11 +16,12 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
+from guardian.errors import GuardianError
 from guardian.model.ticket import TicketState
 from guardian.rest.bodies import PlanBody
 from guardian.security.model.identity import Role
 from guardian.security.rules.permitting import RPCS
-from protos.guardian.v1 import events_pb2
+from protos.guardian.v1 import events_pb2, federation_pb2
 from tests.command_line import app
 from tests.unit.member.guarded import Rpc, headers
 from tests.unit.member.two_clusters import MARKER, MINE, Texts, TwoClusters, plant_ticket, two_clusters
@@ -196,3 +197,27 @@ def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_any_body(both: TwoCl
     answers = [*walk_bodies(both, "ada", of_roles=True)]
     assert leaks(answers) == {}
     assert {answer.place for answer in answers} - answered(answers) <= REFUSED_AS_IT_IS.keys()
+
+
+def test_lists_tell_a_cluster_that_he_may_not_see_from_none_at_all_by_nothing(both: TwoClusters) -> None:
+    other = both.texts[1].cluster
+
+    def refusals(name: str) -> list[tuple[str, str]]:
+        found = []
+        with both.client("vic") as client:
+            for ask in (
+                lambda: client.ticket_page(name),
+                lambda: [*client.federation(federation_pb2.TOPICS, cluster=name)],
+                lambda: [*client.federation(federation_pb2.EXCLUSIONS, cluster=name)],
+                lambda: client.events(cluster=name),
+                lambda: client.cordons(name),
+            ):
+                try:
+                    ask()
+                except GuardianError as error:
+                    found.append((type(error).__name__, str(error).replace(name, "it")))
+                else:
+                    found.append(("answered", ""))
+        return found
+
+    assert refusals(other) == refusals("nowhere")
