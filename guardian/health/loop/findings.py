@@ -150,15 +150,18 @@ class FindingsWatch:
         after = {finding.subject: finding for finding in core.findings(self._watch)}
         said.extend(f"found: {_titled(subject)}: {after[subject].evidence}" for subject in sorted(set(after) - before))
         said.extend(f"over: {_titled(subject)}" for subject in sorted(before - set(after)))
-        self._keep()
-        return said
+        return [*said, *self._keep()]
 
-    def _keep(self) -> None:
-        """Store what has changed, for the next leader. Raises Unavailable where that can't be done now."""
+    def _keep(self) -> Iterator[str]:
+        """Store what has changed, for the next leader; say of which clusters that can't be done now."""
         for each in keeping.to_keep(self._watch, self._kept, self._sources.now_ms()):
             message = kept_to_proto(each.cluster, each.kept.at_ms, each.seen)
-            self._sources.store.propose(records_pb2.Command(put_findings=message))
-            self._kept[each.cluster] = each.kept
+            try:
+                self._sources.store.propose(records_pb2.Command(put_findings=message))
+            except GuardianError as error:
+                yield f"findings of {each.cluster or 'all clusters'} are not kept: {error}"
+            else:
+                self._kept[each.cluster] = each.kept
 
     def _begin_anew_in_a_new_term(self) -> None:
         term = self._sources.store.status().term

@@ -355,3 +355,19 @@ def test_who_serves_is_told_of_clusters_that_answered_at_the_last_look(
         monkeypatch.setattr(member.kafka, "describe_cluster", silent)
         look(member)
         assert serving() == []
+
+
+def test_what_can_not_be_stored_is_said_and_hides_nothing_that_was_found(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+    member.kafka.kill_broker(2)
+    look(member, 0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("nobody leads")
+
+    monkeypatch.setattr(member.store, "propose", refuse)
+    said = look(member, 1)
+    assert any(sentence.startswith("found: broker_down broker 2 of live") for sentence in said)
+    assert "findings of live are not kept: nobody leads" in said
