@@ -11,7 +11,7 @@ _HEAD = """\
 # What faults do: predicted and measured
 
 Each line is a topic of a real cluster of Kafka 4.3 (with ELR off: 4.0, whose features leave it so): replication factor
-3, all in sync, 50 records a second. The fault
+3, all in sync, 20 to 50 records a second. The fault
 was made by a pulled cable (network namespaces), kill -9, SIGSTOP, or by taking away what was never fsynced.
 `guardian what-if` predicts by the same code. A clock is set for the broker's process alone, by a preloaded library.
 

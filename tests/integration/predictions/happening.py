@@ -18,7 +18,7 @@ from tests.integration.predictions.watching import State, Watch
 from tests.integration.predictions.writing import Writing
 from tests.patience import PATIENCE_S, wait_for
 
-_BEFORE = 100  # records of each topic before the story begins
+_BEFORE = 40  # records of each topic before the story begins
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from tests.integration.cut_brokers import witness
 from tests.integration.cut_brokers.lab import BrokerLab
 from tests.integration.faults.disks import FailingDisk, SlowDisk, SmallDisk
 from tests.integration.faults.shims import JumpingClock, PowerCut
+from tests.integration.predictions.writing import A_SECOND
 from tests.patience import PATIENCE_S, wait_for
 
 LAG_MS, SESSION_MS, HEARTBEAT_MS = 10_000, 6_000, 500
@@ -58,7 +59,7 @@ TIMES = Times(session_s=SESSION_MS / 1000, heartbeat_s=HEARTBEAT_MS / 1000, repl
 """The intervals of the lab, as the predictor is told them."""
 _DISK_MIB = 400
 _LOG_DIR_MIB = 256
-_WRITTEN_BYTES_S = 100_000  # into the topics of all settings together, once requests wait and are large
+_WRITTEN_BYTES_S = 2000 * A_SECOND  # into the topics of all settings together, once requests wait and are large
 _SETTINGS: Mapping[str, str] = {
     "replica.lag.time.max.ms": str(LAG_MS),
     "broker.session.timeout.ms": str(SESSION_MS),

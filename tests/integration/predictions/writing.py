@@ -11,7 +11,7 @@ from tests.integration.cut_brokers.writers import NumberedWriter
 from tests.integration.predictions.java_writers import JavaWriters
 from tests.integration.predictions.settings import Client, Setting
 
-A_SECOND = 50
+A_SECOND = 20  # fifteen writers of more starve the brokers of a machine of two cores, whose silences get longer
 _TIMEOUT_S = 120.0  # delivery.timeout.ms
 
 

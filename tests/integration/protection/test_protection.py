@@ -412,7 +412,9 @@ class CatchingUp:
         self._bench, self._control = bench, control
 
     def begin(self) -> None:
-        """Return once broker 2 is back, and behind."""
+        """Return once broker 2 is back, and behind. A broker fetches before it knows its throttles, so the leaders hold
+        it back until it serves."""
+        led = {topic: places[0][0] for topic, places in PLACES.items()}
         data.create_topics(self._bench.cluster, PLACES, {}, PATIENCE_S)
         self.put((BROKER, "2"), **{FOLLOWER_RATE: self.OPERATORS})
         for topic in (LED.topic, FOLLOWED.topic):
@@ -427,8 +429,16 @@ class CatchingUp:
                 producer.produce(topic, os.urandom(RECORD))
                 producer.poll(0)
         assert producer.flush(PATIENCE_S) == 0
+        for topic, leader in led.items():
+            self.put((BROKER, str(leader)), **{LEADER_RATE: self.OPERATORS})
+            self.put((TOPIC, topic), **{LEADER_REPLICAS: f"0:{leader}"})
         self._bench.kafka.start_broker(2)
         self._bench.until(lambda: 2 in self._control.describe_cluster().brokers, "broker 2")
+        for topic, leader in led.items():
+            self.put((TOPIC, topic), **{LEADER_REPLICAS: None})
+            self.put((BROKER, str(leader)), **{LEADER_RATE: None})
+        had = self.copied()
+        assert all(had[each] < BEHIND_BYTES - 2 * MEASURED_BYTES for each in (LED, FOLLOWED)), f"not behind: {had}"
 
     def put(self, resource: ConfigResource, **values: str | None) -> None:
         """Return once Kafka shows it."""
