@@ -23,7 +23,7 @@ import grpc
 
 from guardian.client.bearing import Bearing
 from guardian.client.credentials import ClientTls, Stamp
-from guardian.client.errors import from_rpc, is_worth_another_member
+from guardian.client.errors import from_rpc, is_from_member, is_worth_another_member
 from guardian.client.members import Members
 from guardian.client.sessions import SessionNumbers
 from guardian.client.stubs import Stubs
@@ -69,13 +69,15 @@ class Staleness:
 @dataclass(slots=True)
 class Attempts:
     """Count the attempts of one call, which may take `timeout_s`. `maybe_made`: one of them may have changed something,
-    though no answer came. `waits`: whoever has too much to do is asked again later."""
+    though no answer came. `waits`: whoever has too much to do is asked again later. `has_answer`: the last failure is
+    what a member said."""
 
     deadline: float
     timeout_s: float
     is_change: bool
     waits: bool = True
     maybe_made: bool = False
+    has_answer: bool = False
     pause_s: float = field(default=_FIRST_PAUSE_S)
 
 
@@ -102,6 +104,7 @@ class Calls:
         self._stamp_at = time.monotonic() + _FILES_S
         self._retired: list[Stubs] = []
         self._learn_at = 0.0
+        self._is_reached = False  # by the newest round in which all were asked who leads
         self._lock = threading.Lock()
         self._session: SessionNumbers | None = None
         self._session_changed = threading.Condition()
@@ -296,7 +299,7 @@ class Calls:
                 try:
                     result = attempt(self.at(endpoint), min(left, attempts.timeout_s * patience))
                 except grpc.RpcError as error:
-                    failure = from_rpc(error)
+                    failure, attempts.has_answer = from_rpc(error), is_from_member(error)
                     attempts.maybe_made |= attempts.is_change and isinstance(failure, OutcomeUnknown)
                     if not is_worth_another_member(failure) or (isinstance(failure, Overloaded) and not attempts.waits):
                         raise failure from None
@@ -328,17 +331,22 @@ class Calls:
     def _given_up(self, attempts: Attempts, failure: GuardianError | None) -> GuardianError:
         with self._lock:
             asked = ", ".join(self._members.endpoints)
+            is_reached = self._is_reached
+        within, fix = f"within {attempts.timeout_s:g} s", "check the endpoints, and that `guardian server` runs there"
+        if attempts.has_answer:
+            happened, fix = f"Guardian at {asked} could not answer {within}: {failure}", "ask again"
+        elif is_reached:
+            happened = f"Guardian at {asked} did not finish {within} ({failure})"
+            fix = "give it more time, with --timeout on the command line"
+        else:
+            happened = f"no Guardian member answered at {asked} {within} ({failure})"
         if attempts.maybe_made:
             return OutcomeUnknown(
-                f"no Guardian member answered at {asked} within {attempts.timeout_s:g} s ({failure}); a change may or "
-                "may not have been made: look, before you ask for it again"
+                f"{happened}; a change may or may not have been made: look, before you ask for it again"
             )
         if isinstance(failure, Overloaded):
             return failure
-        return Unavailable(
-            f"no Guardian member answered at {asked} within {attempts.timeout_s:g} s "
-            f"({failure}): check the endpoints, and that `guardian server` runs there"
-        )
+        return Unavailable(f"{happened}; {fix}" if attempts.has_answer else f"{happened}: {fix}")
 
     def _learn(self) -> None:
         """Asks all members at once who leads and who belongs to the group; believes the first that knows a leader."""
@@ -349,6 +357,8 @@ class Calls:
             self._learn_at = now + _LEARN_EVERY_S
             asked = self._members.endpoints
         best = self._first_answer(asked)
+        with self._lock:
+            self._is_reached = best is not None
         if best is None:
             return
         voters = [member.endpoint for member in best.members if member.is_voter and member.endpoint]

@@ -38,6 +38,11 @@ def from_rpc(error: grpc.RpcError) -> GuardianError:
     return Unavailable(_with_hint(details)) if certain else OutcomeUnknown(details)
 
 
+def is_from_member(error: grpc.RpcError) -> bool:
+    """Return whether Guardian's own code gave this answer: a member was reached, and has said why it can't."""
+    return bool(metadata.error_in(error.trailing_metadata()))
+
+
 def _with_hint(details: str) -> str:
     """What a person may do about a connection that did not come about. The library tells no more of a member that
     refuses a certificate, or wants one, than that it hung up."""

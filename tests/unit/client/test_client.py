@@ -17,6 +17,7 @@ import pytest
 from guardian.client import GuardianClient, stubs
 from guardian.client.calls import SLOW
 from guardian.errors import InvalidInput, NotFound, OutcomeUnknown, Overloaded, Unavailable
+from guardian.health.service import InsightServicer
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.replication.store.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
@@ -181,6 +182,39 @@ def test_when_nobody_answers_all_are_named(dead: str) -> None:
         ),
     ):
         client.tickets()
+
+
+def test_a_member_that_says_why_it_can_not_is_not_said_to_be_silent(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise Unavailable("the lake can't be read: it is elsewhere")
+
+    monkeypatch.setattr(InsightServicer, "GetDiskReaders", fails)
+    member = Member()
+    try:
+        with GuardianClient([member.endpoint], timeout_s=CALL_S) as client:
+            assert client.tickets() == ()
+        with GuardianClient([member.endpoint], timeout_s=1.0) as client, pytest.raises(Unavailable) as caught:
+            client.disk_readers("live")
+        assert "could not answer within 1 s: the lake can't be read: it is elsewhere" in str(caught.value)
+        assert "no Guardian member" not in str(caught.value)
+    finally:
+        member.stop()
+
+
+def test_a_member_that_takes_too_long_is_not_said_to_be_silent(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = threading.Event()
+    monkeypatch.setattr(InsightServicer, "GetDiskReaders", lambda *_: is_over.wait(CALL_S))
+    member = Member()
+    try:
+        with GuardianClient([member.endpoint], timeout_s=3.0) as client, pytest.raises(Unavailable) as caught:
+            client.disk_readers("live")
+        assert "did not finish within 3 s" in str(caught.value)
+        assert "--timeout" in str(caught.value)
+    finally:
+        is_over.set()
+        member.stop()
 
 
 def test_what_is_wrong_is_wrong_at_every_member(member: Member) -> None:
