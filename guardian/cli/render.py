@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+import typer
 import yaml
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 
+from guardian.cli.exits import UNKNOWN
 from guardian.cli.output import Output, is_wide, is_yaml
 from guardian.cli.output_more import More, human_time
 from guardian.cli.printing import echo, echo_json, echo_text
@@ -17,7 +19,8 @@ from guardian.errors import Unavailable
 from guardian.model.text import escaped, is_printable
 
 __all__ = [
-    "as_dict", "human_time", "print_json", "print_json_line", "print_table", "require_an_answer", "say",
+    "as_dict", "human_time", "print_json", "print_json_line", "print_table", "require_an_answer",
+    "require_samples", "say",
 ]  # fmt: skip
 
 
@@ -94,9 +97,13 @@ def as_dict(message: Message) -> dict[str, object]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
-def no_samples(what: str, from_ms: int, to_ms: int) -> str:
-    """Return what is said where the lake has nothing."""
-    return (
-        f"no samples of {what} between {human_time(from_ms)} and {human_time(to_ms)}: is the reporter registered? see "
-        "`guardian collection`"
+def require_samples(samples: int, what: str, from_ms: int, to_ms: int) -> None:
+    """End the command with a note and exit code 4 where the lake has no sample of what was asked: that is no zero."""
+    if samples:
+        return
+    echo(
+        f"Nothing is known: no samples of {what} between {human_time(from_ms)} and {human_time(to_ms)}: is the "
+        "reporter registered? see `guardian collection`",
+        err=True,
     )
+    raise typer.Exit(UNKNOWN)

@@ -103,14 +103,14 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         cluster = self._cluster(request.cluster, context)
         window = self._window(request.from_ms, request.to_ms, _READERS_MS)
         with closing(self._sources.connect(cluster)) as admin:
-            committed = admin.committed_offsets().by_group
+            offsets = admin.committed_offsets()
         lake = LakeReader(self._sources.lake_url)
         hosts = lake_facts.hosts(lake, cluster.name, window)
-        read = {partition.topic for offsets in committed.values() for partition in offsets}
+        read = {partition.topic for each in offsets.by_group.values() for partition in each}
         leaders, topics = lake_facts.leaders_and_topics(lake, cluster.name, window, read)
-        found = disk_reads(committed, leaders, topics, hosts)
+        found = disk_reads(offsets.by_group, leaders, topics, hosts)
         most = min(request.max_readers or MAX_READERS, MAX_READERS)
-        return disk_reads_to_proto(cluster.name, (window.from_ms, window.to_ms), found, len(committed), most)
+        return disk_reads_to_proto(cluster.name, (window.from_ms, window.to_ms), found, offsets, most)
 
     def GetLinkUse(self, request: pb.GetLinkUseRequest, context: grpc.ServicerContext) -> pb.LinkUseReport:
         views = views_for(self._sources.store, context)

@@ -11,7 +11,7 @@ from guardian.activity.commands import FromOption, SinceOption, ToOption, parse_
 from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
-from guardian.cli.render import as_dict, human_time, no_samples, print_json, print_table
+from guardian.cli.render import as_dict, human_time, print_json, print_table, require_samples
 from guardian.model.units import human_bytes
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -48,13 +48,14 @@ def links(
         print_json(as_dict(report))
     else:
         _show(report, from_ms)
+    require_samples(report.samples, "any partition", from_ms, report.to_ms)
     if fail and report.findings:
         raise typer.Exit(1)
 
 
 def _show(report: pb.LinkUseReport, from_ms: int) -> None:
     if not report.samples:
-        echo(no_samples("any partition", from_ms, report.to_ms))
+        echo("what crosses lines between IDCs is not known")
     elif not report.links:
         echo(f"nothing crossed a line between IDCs between {human_time(from_ms)} and {human_time(report.to_ms)}")
     else:

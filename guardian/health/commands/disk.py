@@ -12,7 +12,7 @@ from guardian.activity.commands import FromOption, ToOption, parse_span
 from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
-from guardian.cli.render import as_dict, human_time, no_samples, print_json, print_table
+from guardian.cli.render import as_dict, human_time, print_json, print_table, require_samples
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.model.units import human_bytes
@@ -74,6 +74,7 @@ def disks(
         else:
             _show_disks(report)
             _show_protection(client, cluster)
+    require_samples(report.samples, f"the disks of cluster {report.cluster}", report.from_ms, report.to_ms)
     if fail and report.disks_by_verdict[pb.DISK_SLOW]:
         raise typer.Exit(1)
 
@@ -83,8 +84,8 @@ app.command()(release)
 
 
 def _show_disks(report: pb.DiskHealthReport) -> None:
-    if not report.disks:
-        echo(no_samples(f"the disks of cluster {report.cluster}", report.from_ms, report.to_ms))
+    if not report.samples:
+        echo(f"cluster {report.cluster}: its disks are not known")
         return
     counts = Counter(dict(report.disks_by_verdict))
     summary = ", ".join(f"{counts[verdict]} {_NAMES.get(verdict, '?')}" for verdict in sorted(counts))

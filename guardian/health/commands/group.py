@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from guardian.activity.commands import FromOption, ToOption, parse_span
+from guardian.cli.exits import UNKNOWN
 from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
-from guardian.cli.render import as_dict, no_samples, print_json, print_table
+from guardian.cli.render import as_dict, print_json, print_table, require_samples
 from guardian.model.units import human_bytes, human_duration
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -46,11 +47,19 @@ def disk_reads(
         print_json(as_dict(report))
     else:
         _show(report)
+    require_samples(report.samples, f"the hosts of cluster {report.cluster}", report.from_ms, report.to_ms)
+    if report.silent_brokers and not report.groups:
+        raise typer.Exit(UNKNOWN)
 
 
 def _show(report: pb.DiskReadersReport) -> None:
     if not report.samples:
-        echo(no_samples(f"the hosts of cluster {report.cluster}", report.from_ms, report.to_ms))
+        echo(f"cluster {report.cluster}: who reads from disk is not known")
+        return
+    for remark in report.remarks:
+        echo(f"note: {remark}", err=True)
+    if not report.groups and report.silent_brokers:
+        echo(f"no group of cluster {report.cluster} was told: who reads from disk is not known")
         return
     if not report.groups:
         echo(f"no consumer group of cluster {report.cluster} has members now: nobody reads from disk")

@@ -9,6 +9,8 @@ from dataclasses import fields
 from guardian.health.model.disk_reads import DiskReads
 from guardian.health.model.disks import DiskHealth, DiskReport, Load
 from guardian.model.links import Crosser, Crossing, LinkUse
+from guardian.model.quota import GroupOffsets
+from guardian.model.topology import broker_names
 from guardian.model.wire.fields import NOT_ON_THE_WIRE, ByHand, alias, by_hand, filled
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -27,9 +29,10 @@ def disks_to_proto(cluster: str, span: tuple[int, int], found: DiskReport, most:
 
 
 def disk_reads_to_proto(
-    cluster: str, span: tuple[int, int], found: DiskReads, groups: int, most: int
+    cluster: str, span: tuple[int, int], found: DiskReads, offsets: GroupOffsets, most: int
 ) -> pb.DiskReadersReport:
     """`most` of the readers, those that read most."""
+    silent = sorted(offsets.silent)
     return pb.DiskReadersReport(
         cluster=cluster,
         from_ms=span[0],
@@ -37,8 +40,12 @@ def disk_reads_to_proto(
         readers=(filled(pb.DiskReader(), reader) for reader in found.readers[:most]),
         caches=(filled(pb.PageCache(), cache) for cache in found.caches),
         readers_in_all=len(found.readers),
-        groups=groups,
+        groups=len(offsets.by_group),
         samples=len(found.caches),
+        silent_brokers=silent,
+        remarks=[f"{broker_names(silent)} did not tell all groups: who else reads from disk is not known"]
+        if silent
+        else [],
     )
 
 

@@ -520,7 +520,7 @@ class PageCache(_message.Message):
     def __init__(self, broker: _Optional[int] = ..., memory_available_bytes: _Optional[int] = ..., disk_bytes_per_s: _Optional[float] = ..., seconds: _Optional[float] = ...) -> None: ...
 
 class DiskReadersReport(_message.Message):
-    __slots__ = ("cluster", "from_ms", "to_ms", "readers", "caches", "readers_in_all", "groups", "samples", "remarks")
+    __slots__ = ("cluster", "from_ms", "to_ms", "readers", "caches", "readers_in_all", "groups", "samples", "remarks", "silent_brokers")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     FROM_MS_FIELD_NUMBER: _ClassVar[int]
     TO_MS_FIELD_NUMBER: _ClassVar[int]
@@ -530,6 +530,7 @@ class DiskReadersReport(_message.Message):
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     REMARKS_FIELD_NUMBER: _ClassVar[int]
+    SILENT_BROKERS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     from_ms: int
     to_ms: int
@@ -539,7 +540,8 @@ class DiskReadersReport(_message.Message):
     groups: int
     samples: int
     remarks: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., readers: _Optional[_Iterable[_Union[DiskReader, _Mapping]]] = ..., caches: _Optional[_Iterable[_Union[PageCache, _Mapping]]] = ..., readers_in_all: _Optional[int] = ..., groups: _Optional[int] = ..., samples: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ...) -> None: ...
+    silent_brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., readers: _Optional[_Iterable[_Union[DiskReader, _Mapping]]] = ..., caches: _Optional[_Iterable[_Union[PageCache, _Mapping]]] = ..., readers_in_all: _Optional[int] = ..., groups: _Optional[int] = ..., samples: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ..., silent_brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class GetLinkUseRequest(_message.Message):
     __slots__ = ("clusters", "from_ms", "to_ms", "max_crossers")

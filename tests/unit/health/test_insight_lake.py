@@ -156,6 +156,17 @@ def test_without_readers_there_is_a_sentence(member: Member) -> None:
     assert "hold 2.5 min or more of what is written" in output
 
 
+def test_groups_that_brokers_do_not_tell_are_not_said_to_be_none(member: Member, client: GuardianClient) -> None:
+    member.kafka.commit("tail", {TopicPartition("t", 0): 0})
+    member.kafka.silent_coordinators = frozenset({1, 2})
+    assert list(client.disk_readers("live", FROM_MS, TO_MS).silent_brokers) == [1, 2]
+    code, output = run(member, "group", "disk-reads", "--cluster", "live", *SPAN)
+    assert code == 4
+    assert "who reads from disk is not known" in output
+    assert "brokers 1, 2 did not tell all groups" in output
+    assert "nobody reads" not in output
+
+
 def test_lines_are_told_by_minute_with_cost_finding_and_crossers(client: GuardianClient) -> None:
     report = client.link_use(FROM_MS, TO_MS)
     back, out = report.links
@@ -264,9 +275,10 @@ def test_a_wrong_links_file_is_told_to_who_asks(member: Member, tmp_path: Path) 
     ],
 )
 def test_where_nothing_was_sampled_that_is_said(member: Member, command: list[str], what: str) -> None:
-    code, output = run(member, *command, "--since", "10m")
-    assert code == 0
-    assert f"no samples of {what} between" in output
+    for form in ("table", "json"):
+        code, output = run(member, *command, "--since", "10m", "-o", form)
+        assert code == 4, "that is not known, which is no zero"
+        assert f"no samples of {what} between" in output
     assert "is the reporter registered? see `guardian collection`" in output
 
 
@@ -274,7 +286,7 @@ def test_links_without_samples_activity_or_idcs_say_what_is_missing(lake: Path) 
     member = Member(lake=str(lake))
     try:
         code, output = run(member, "links", "--since", "10m")
-        assert code == 0
+        assert code == 4
         assert "no samples of any partition between" in output
         assert "audit.url is not set" in output
         code, output = run(member, "links", *SPAN)
