@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from guardian.model.links import Crosser, Direction
@@ -79,6 +81,27 @@ _GRAVEST_FIRST = (
 )
 
 
+_OF_LOST_REPLICAS = frozenset(
+    {
+        FindingKind.TOPIC_OFFLINE,
+        FindingKind.UNDER_MIN_ISR,
+        FindingKind.TOPIC_AT_RISK,
+        FindingKind.AT_MIN_ISR,
+        FindingKind.STUCK_REASSIGNMENT,
+        FindingKind.SKEW,
+    }
+)
+EFFECTS: Mapping[FindingKind, frozenset[FindingKind]] = MappingProxyType(
+    {
+        FindingKind.BROKER_DOWN: _OF_LOST_REPLICAS | {FindingKind.CONTROLLERS_AT_RISK, FindingKind.CONTROLLER_BEHIND},
+        FindingKind.LOG_DIR_OFFLINE: _OF_LOST_REPLICAS,
+        FindingKind.REPLICAS_EMPTY: _OF_LOST_REPLICAS | {FindingKind.TOPIC_LOST},
+        FindingKind.MEMBER_STOPPED: frozenset({FindingKind.MEMBER_DOWN}),
+    }
+)
+"""What may follow from a finding of a kind, in the same cluster: a list names the cause first."""
+
+
 class Detector(StrEnum):
     """Who looks."""
 
@@ -150,7 +173,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sighting that has outlasted its grace period, with its line and load. `show` is the command that shows more."""
+    """A sighting that has outlasted its grace period, with what it is about. `show` is the command that shows more."""
 
     subject: Subject
     evidence: Text
@@ -159,6 +182,7 @@ class Finding:
     last_seen_ms: int
     line: Direction | None = None
     load: Text = ""
+    brokers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -16,7 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from guardian.health.model.finding import Detector, Finding, FindingKind, LastLook, Place, Seen, Sighting, Subject
+from guardian.health.model.finding import (
+    EFFECTS,
+    Detector,
+    Finding,
+    FindingKind,
+    LastLook,
+    Place,
+    Seen,
+    Sighting,
+    Subject,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,8 @@ def due(watch: Watch, wanted: Sequence[Place], now_ms: int, times: Mapping[Detec
 
 
 def findings(watch: Watch, cluster: str = "") -> list[Finding]:
-    """The gravest first, then the oldest. Of one cluster: its own, and those that are of no one cluster."""
+    """The gravest first, then the oldest; a cause before the gravest of its effects. Of one cluster: its own, and those
+    that are of no one cluster."""
     raised = [
         Finding(
             known.sighting.subject,
@@ -128,11 +139,22 @@ def findings(watch: Watch, cluster: str = "") -> list[Finding]:
             known.last_seen_ms,
             known.sighting.line,
             known.sighting.load,
+            known.sighting.brokers,
         )
         for known in watch.seen.values()
         if known.is_raised and (not cluster or known.sighting.subject.cluster in (cluster, ""))
     ]
-    return sorted(raised, key=lambda finding: (finding.subject.kind.gravity, finding.since_ms, finding.subject))
+    present: dict[str, set[FindingKind]] = {}
+    for finding in raised:
+        present.setdefault(finding.subject.cluster, set()).add(finding.subject.kind)
+    return sorted(raised, key=lambda finding: (*_rank(finding.subject, present), finding.since_ms, finding.subject))
+
+
+def _rank(subject: Subject, present: Mapping[str, set[FindingKind]]) -> tuple[int, bool]:
+    """Return the gravity of the finding, or of the gravest of its effects that are there, and whether it is its own."""
+    effects = EFFECTS.get(subject.kind, frozenset()) & present[subject.cluster]
+    gravest = min((kind.gravity for kind in effects), default=subject.kind.gravity)
+    return min(gravest, subject.kind.gravity), gravest >= subject.kind.gravity
 
 
 def looks(watch: Watch, cluster: str = "") -> dict[Place, LastLook]:

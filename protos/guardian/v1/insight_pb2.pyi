@@ -695,7 +695,7 @@ class ListFindingsRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class Finding(_message.Message):
-    __slots__ = ("kind", "cluster", "subject", "since_ms", "last_seen_ms", "evidence", "show")
+    __slots__ = ("kind", "cluster", "subject", "since_ms", "last_seen_ms", "evidence", "show", "brokers")
     KIND_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -703,6 +703,7 @@ class Finding(_message.Message):
     LAST_SEEN_MS_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     SHOW_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
     kind: FindingKind
     cluster: str
     subject: str
@@ -710,7 +711,8 @@ class Finding(_message.Message):
     last_seen_ms: int
     evidence: str
     show: str
-    def __init__(self, kind: _Optional[_Union[FindingKind, str]] = ..., cluster: _Optional[str] = ..., subject: _Optional[str] = ..., since_ms: _Optional[int] = ..., last_seen_ms: _Optional[int] = ..., evidence: _Optional[str] = ..., show: _Optional[str] = ...) -> None: ...
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[_Union[FindingKind, str]] = ..., cluster: _Optional[str] = ..., subject: _Optional[str] = ..., since_ms: _Optional[int] = ..., last_seen_ms: _Optional[int] = ..., evidence: _Optional[str] = ..., show: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class DetectorLook(_message.Message):
     __slots__ = ("detector", "cluster", "looked_at_ms", "failed_at_ms", "error")

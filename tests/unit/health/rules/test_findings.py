@@ -130,6 +130,18 @@ def test_the_gravest_come_first_and_those_of_no_one_cluster_with_each() -> None:
     assert len(findings(watch)) == 4
 
 
+def test_a_cause_comes_before_its_effects_of_the_same_cluster() -> None:
+    offline = Subject(FindingKind.TOPIC_OFFLINE, "live", "topic t")
+    under = Subject(FindingKind.UNDER_MIN_ISR, "live", "partitions")
+    down = Subject(FindingKind.BROKER_DOWN, "live", "broker 3")
+    failing = Subject(FindingKind.HEALING_FAILED, "live", "broker 3")
+    elsewhere = Subject(FindingKind.BROKER_DOWN, "other", "broker 3")
+    seen = [sighting(subject) for subject in (under, offline, down, failing, elsewhere)]
+    watch = after((0, seen), (5, seen))
+    assert [finding.subject for finding in findings(watch)] == [down, offline, under, failing, elsewhere]
+    assert [finding.subject for finding in findings(watch, "live")][:2] == [down, offline]
+
+
 def test_counts_have_zeros_where_somebody_looked_so_that_an_end_is_seen() -> None:
     watch = after((0, [sighting()]), (5, [sighting()]))
     assert counts(watch) == {("live", FindingKind.SLOW_DISK): 1}
