@@ -173,11 +173,14 @@ def _behaviour(report: pb.ProtectionReport | None, broker: int, disk: str = "") 
 
 
 def _copies(by_broker: Mapping[int, Copies] | None, broker: int) -> dict[str, object]:
-    found = (by_broker or {}).get(broker, Copies())
+    if by_broker is None:
+        return {"moving": (), "more_moving": 0, "rates": (), "copies": None}
+    found = by_broker.get(broker, Copies())
     return {
         "moving": found.moving[:_MOST_MOVES],
         "more_moving": max(0, len(found.moving) - _MOST_MOVES),
         "rates": found.rates,
+        "copies": len(found.moving),
     }
 
 

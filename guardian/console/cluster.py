@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Request
 from fastapi.responses import Response
 
-from guardian.console.health import findings_of, health_of, offline_dirs, skews, total
+from guardian.console.health import findings_known, findings_of, health_of, offline_dirs, skews, total
 from guardian.console.heat import MEASURES, heat_of, traffic_of
 from guardian.console.lines import (
     BROKER_COLUMNS,
@@ -56,6 +56,7 @@ class ClusterPages(ReadingPages):
             "cluster.html",
             name,
             findings=findings_of(name, report),
+            findings_in_all=findings_known(report, [name]),
             health=health_of(view.cluster, report),
             open_tickets=tickets,
             **_at_a_glance(view.cluster, seen),
@@ -133,23 +134,25 @@ class ClusterPages(ReadingPages):
     @get("/clusters/{cluster}/topics", VIEW_CLUSTER)
     def topics(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
-        sizes = view.part(self._looks.topic_sizes, name) or ()
-        lines = topic_lines(sizes, view.part(self._looks.directory, name) or ())
+        sizes = view.part(self._looks.topic_sizes, name)
+        lines = topic_lines(sizes or (), view.part(self._looks.directory, name) or ())
         return view.shown(
             "topics.html",
             f"Topics of {name}",
             ("Topics", ""),
             page=page_of(lines, asked, topic_text, TOPIC_COLUMNS, "name"),
+            is_known=bool(sizes),
         )
 
 
 def _at_a_glance(cluster: Cluster, seen: ClusterSeen | None) -> dict[str, object]:
     """The figures at the top; None: not known."""
     return {
-        "away": [broker for broker in cluster.brokers if broker.state is not BrokerState.ACTIVE],
-        "racks": len({broker.rack for broker in cluster.brokers}),
+        "brokers": len(cluster.brokers) or None,
+        "away": sum(1 for each in cluster.brokers if each.state is not BrokerState.ACTIVE) if cluster.brokers else None,
+        "racks": len({broker.rack for broker in cluster.brokers}) or None,
         "bytes_in": total(seen, "bytes_in") if seen else None,
         "bytes_out": total(seen, "bytes_out") if seen else None,
-        "offline": sum(map(offline_dirs, seen.brokers.values())) if seen else None,
-        "heard": sum(1 for each in seen.brokers.values() if not each.error) if seen else None,
+        "offline": offline_dirs(seen.brokers.values()) if seen else None,
+        "heard": sum(1 for each in seen.brokers.values() if not each.error) if seen and seen.brokers else None,
     }

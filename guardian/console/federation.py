@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
-from guardian.console.health import ClusterLine, cluster_lines, gravity_of, idc_lines
+from guardian.console.health import ClusterLine, cluster_lines, findings_known, gravity_of, idc_lines
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
@@ -48,8 +49,8 @@ class FederationPages(ReadingPages):
         clusters = self._looks.clusters(request)
         report = view.part(self._looks.findings)
         healing = view.part(self._looks.healing)
-        tickets = view.part(self._looks.open_tickets) or ()
-        lines = cluster_lines(clusters, report, healing, [ticket for ticket, _ in tickets])
+        tickets = view.part(self._looks.open_tickets)
+        lines = cluster_lines(clusters, report, healing, None if tickets is None else [each for each, _ in tickets])
         worst_first = "-health" if any(line.findings for line in lines) else "name"
         shown = {each.name for each in clusters}
         told = [each for each in report.findings if not each.cluster or each.cluster in shown] if report else []
@@ -58,13 +59,13 @@ class FederationPages(ReadingPages):
             "Federation",
             page=page_of(lines, asked, cluster_text, CLUSTER_COLUMNS, worst_first),
             idcs=idc_lines(clusters),
-            brokers=sum(len(each.brokers) for each in clusters),
+            brokers=_brokers_of(clusters),
             racks=len({(each.name, broker.rack) for each in clusters for broker in each.brokers}),
             grave=sum(1 for each in told if gravity_of(each.kind) == "bad"),
-            findings=len(told) if report is not None else None,
+            findings=findings_known(report, {*shown, ""}),
             own=[each for each in told if not each.cluster],
-            running=sum(line.tickets_running for line in lines),
-            waiting=sum(line.tickets_waiting for line in lines),
+            running=None if tickets is None else sum(line.tickets_running or 0 for line in lines),
+            waiting=None if tickets is None else sum(line.tickets_waiting or 0 for line in lines),
         )
 
     @get("/search", VIEW)
@@ -108,6 +109,11 @@ class FederationPages(ReadingPages):
             for cluster, name in sorted(topics)
         ]
         return sorted(found, key=lambda hit: not hit.name.casefold().startswith(text))
+
+
+def _brokers_of(clusters: Sequence[Cluster]) -> int | None:
+    """Return how many brokers there are; None: there are clusters, and no broker of any is known."""
+    return sum(len(each.brokers) for each in clusters) or (None if clusters else 0)
 
 
 def _of_cluster(cluster: Cluster, wanted: str) -> list[Hit]:

@@ -60,6 +60,16 @@ def findings_of(cluster: str, report: pb.FindingsReport | None) -> list[pb.Findi
     return [finding for finding in report.findings if finding.cluster == cluster] if report is not None else []
 
 
+def findings_known(report: pb.FindingsReport | None, clusters: Iterable[str]) -> int | None:
+    """Return how many findings these clusters have ("": Guardian itself); None: none is told and nobody has looked."""
+    names = set(clusters)
+    if report is None:
+        return None
+    told = sum(1 for finding in report.findings if finding.cluster in names)
+    has_looked = any(look.looked_at_ms for look in report.looks if look.cluster in names)
+    return told if told or has_looked else None
+
+
 def _without_findings(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
     own = [look for look in report.looks if look.cluster == cluster.name] if report is not None else []
     if report is None or not any(look.looked_at_ms for look in own):
@@ -74,13 +84,13 @@ def _without_findings(cluster: Cluster, report: pb.FindingsReport | None) -> Hea
 
 @dataclass(frozen=True, slots=True)
 class ClusterLine:
-    """A cluster in the federation's list."""
+    """A cluster in the federation's list; None: not known."""
 
     cluster: Cluster
     health: Health
-    findings: int
-    tickets_running: int
-    tickets_waiting: int
+    findings: int | None
+    tickets_running: int | None
+    tickets_waiting: int | None
     away: int  # brokers in another state than active
     mode: str  # of healing
 
@@ -103,22 +113,22 @@ def cluster_lines(
     clusters: Iterable[Cluster],
     findings: pb.FindingsReport | None,
     healing: pb.HealingReport | None,
-    tickets: Iterable[Ticket],
+    tickets: Iterable[Ticket] | None,
 ) -> list[ClusterLine]:
     """None: nobody could say."""
     modes = {each.cluster: each.policy.mode for each in healing.clusters} if healing is not None else {}
     running: Counter[str] = Counter()
     waiting: Counter[str] = Counter()
-    for ticket in tickets:
+    for ticket in tickets or ():
         if not ticket.state.is_over:
             (running if ticket.state.is_driven else waiting)[ticket.cluster] += 1
     return [
         ClusterLine(
             cluster,
             health_of(cluster, findings),
-            len(findings_of(cluster.name, findings)),
-            running[cluster.name],
-            waiting[cluster.name],
+            findings_known(findings, [cluster.name]),
+            None if tickets is None else running[cluster.name],
+            None if tickets is None else waiting[cluster.name],
             sum(1 for broker in cluster.brokers if broker.state is not BrokerState.ACTIVE),
             modes.get(cluster.name, ""),
         )
@@ -184,8 +194,10 @@ def sums(seen: ClusterSeen, of: str) -> list[float | None]:
     return found
 
 
-def offline_dirs(seen: BrokerSeen | None) -> int:
-    return sum(1 for each in seen.log_dirs if each.offline) if seen is not None else 0
+def offline_dirs(seen: Iterable[BrokerSeen]) -> int | None:
+    """Return how many log dirs of these brokers are offline; None: no log dir was seen."""
+    log_dirs = [log_dir for each in seen for log_dir in each.log_dirs]
+    return sum(1 for each in log_dirs if each.offline) if log_dirs else None
 
 
 def _at(series: Series, step: int) -> float | None:

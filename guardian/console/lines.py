@@ -61,8 +61,8 @@ class BrokerLine:
         return self.seen.used_share if self.seen else None
 
     @property
-    def offline(self) -> int:
-        return offline_dirs(self.seen)
+    def offline(self) -> int | None:
+        return offline_dirs([self.seen] if self.seen else [])
 
 
 BROKER_COLUMNS: Columns[BrokerLine] = {

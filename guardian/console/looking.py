@@ -166,9 +166,9 @@ class Looks:
         """Of the last day."""
         return self._usage.of(_By(self._web.user_of(request), cluster))
 
-    def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
-        """Partitions, live segments and their bytes; None: nothing of the topic is tiered."""
-        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id)).get(topic)
+    def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int]:
+        """Partitions, live segments and their bytes; zeros: nothing of the topic is tiered."""
+        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id)).get(topic, (0, 0, 0))
 
     def members(self, request: Request) -> Mapping[str, raft_pb2.RaftStatus | None]:
         """By endpoint; None: it does not answer."""

@@ -25,7 +25,7 @@ MOST_COLUMNS = 40
 
 @dataclass(frozen=True, slots=True)
 class PartitionLine:
-    """A partition and its replicas, the leader first; None: nobody was seen to lead it."""
+    """A partition and its replicas, the leader first; None: nobody was seen to lead it. There is a replica at least."""
 
     partition: int
     leader: ReplicaSeen | None
@@ -72,8 +72,9 @@ class TopicPages(ReadingPages):
     def topic(self, request: Request, name: Name, topic: str, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
         seen = view.part(self._looks.topic_seen, name, topic)
-        entry = next((each for each in view.part(self._looks.directory, name) or () if each.name == topic), None)
-        if seen is not None and not seen.replicas and entry is None:
+        directory = view.part(self._looks.directory, name)
+        entry = next((each for each in directory or () if each.name == topic), None)
+        if seen is not None and not seen.replicas and directory is not None and entry is None:
             raise NotFound(f"topic is {topic!r}, which no broker of {name} was seen to hold of late")
         tenants = view.part(self._looks.tenants) or ()
         lines = partition_lines(seen.replicas if seen else ())
@@ -85,12 +86,13 @@ class TopicPages(ReadingPages):
             (topic, ""),
             topic=topic,
             entry=entry,
+            is_directory_known=directory is not None,
             tenant=next((each for each in tenants if entry and each.name == entry.tenant), None),
             page=page_of(lines, asked, partition_text, PARTITION_COLUMNS, "partition"),
             columns=columns if len(columns) <= MOST_COLUMNS else (),
             groups=_groups(columns),
             tiered=view.if_any(self._looks.tiered, view.cluster, topic),
-            **_in_sum(lines),
+            **in_sum(lines),
             **_traffic(seen),
         )
 
@@ -120,13 +122,21 @@ class TopicPages(ReadingPages):
         )
 
 
-def _in_sum(lines: Sequence[PartitionLine]) -> dict[str, object]:
+def in_sum(lines: Sequence[PartitionLine]) -> dict[str, int | None]:
+    """Return the figures at the top; None: no replica was seen, so that they are not known."""
+    if not lines:
+        return dict.fromkeys(("partitions", "missing", "leaderless", "size"))
     return {
         "partitions": len(lines),
-        "missing": sum(1 for line in lines if line.missing),
+        "missing": _under_replicated(lines),
         "leaderless": sum(1 for line in lines if line.leader is None),
         "size": sum(each.size_bytes for line in lines for each in line.replicas),
     }
+
+
+def _under_replicated(lines: Sequence[PartitionLine]) -> int | None:
+    known = [line.missing for line in lines if line.missing is not None]
+    return sum(1 for missing in known if missing) if known else None
 
 
 def partition_lines(replicas: Iterable[ReplicaSeen]) -> list[PartitionLine]:

@@ -23,10 +23,10 @@ _MOST_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class TenantLine:
-    """A tenant and what the directory gives it; `brokers` are those with one of its labels."""
+    """A tenant and what the directory gives it; `brokers` are those with one of its labels. None: not known."""
 
     tenant: Tenant
-    topics: int
+    topics: int | None
     clusters: tuple[str, ...]
     brokers: int | None
 
@@ -81,7 +81,7 @@ class TenantPages(ReadingPages):
     @get("/tenants", VIEW)
     def tenants(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "tenants")
-        topics = view.part(self._looks.topics_by_tenant) or {}
+        topics = view.part(self._looks.topics_by_tenant)
         clusters = self._looks.clusters(request)
         labels = Counter(broker.label for cluster in clusters for broker in cluster.brokers if broker.label)
         lines = tenant_lines(view.part(self._looks.tenants) or (), topics, labels)
@@ -89,7 +89,7 @@ class TenantPages(ReadingPages):
             "tenants.html",
             "Tenants",
             page=page_of(lines, asked, tenant_text, TENANT_COLUMNS, "name"),
-            without=sum(len(each) for (tenant, _), each in topics.items() if not tenant),
+            without=sum(len(each) for (tenant, _), each in (topics or {}).items() if not tenant),
         )
 
     @get("/tenants/{name}", VIEW)
@@ -139,7 +139,8 @@ class TenantPages(ReadingPages):
         if show not in _FREE:
             raise InvalidInput(f"show is {show!r}: use free, used or nothing")
         view = self._views.of(request, "machines")
-        listed = view.part(self._looks.machines) or ()
+        known = view.part(self._looks.machines)
+        listed = known or ()
         wanted = [each for each in listed if not show or bool(each.cluster) == (show == "used")]
         return view.shown(
             "machines.html",
@@ -147,24 +148,24 @@ class TenantPages(ReadingPages):
             page=page_of(wanted, asked, machine_text, MACHINE_COLUMNS, "idc"),
             show=show,
             pools=pools(listed),
-            free=sum(1 for each in listed if not each.cluster),
-            machines=len(listed),
+            free=None if known is None else sum(1 for each in known if not each.cluster),
+            machines=None if known is None else len(known),
         )
 
 
 def tenant_lines(
-    tenants: Iterable[Tenant], topics: Mapping[tuple[str, str], Sequence[Topic]], labels: Counter[str]
+    tenants: Iterable[Tenant], topics: Mapping[tuple[str, str], Sequence[Topic]] | None, labels: Counter[str]
 ) -> list[TenantLine]:
-    """`topics` by tenant and cluster; `labels`: how many brokers have each."""
+    """`topics` by tenant and cluster, None: not known; `labels`: how many brokers have each."""
     counts: Counter[str] = Counter()
     clusters: defaultdict[str, list[str]] = defaultdict(list)
-    for (tenant, cluster), held in topics.items():
+    for (tenant, cluster), held in (topics or {}).items():
         counts[tenant] += len(held)
         clusters[tenant].append(cluster)
     return [
         TenantLine(
             tenant,
-            counts[tenant.name],
+            None if topics is None else counts[tenant.name],
             tuple(sorted(clusters[tenant.name])),
             sum(labels[label] for label in tenant.labels) if tenant.labels else None,
         )

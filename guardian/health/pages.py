@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fastapi import Request
 from fastapi.responses import Response
 
-from guardian.console.health import gravity_of, name_of
+from guardian.console.health import findings_known, gravity_of, name_of
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.sections import get
 from guardian.console.views import ReadingPages
@@ -62,13 +62,15 @@ class FindingPages(ReadingPages):
         looks = [look for look in report.looks if _is_shown(look.cluster, seen)] if report else []
         blind = [look for look in looks if look.error]
         others = _others(healing, lines, seen)
+        found = findings_known(report, [cluster] if cluster else {*seen, ""})
         return view.shown(
             "findings.html",
             f"Findings in {cluster}" if cluster else "Findings",
             cluster=cluster,
             page=page_of(lines, asked, finding_text, FINDING_COLUMNS, "gravity"),
             report=report,
-            grave=sum(1 for line in lines if gravity_of(line.finding.kind) == "bad"),
+            found=found,
+            grave=None if found is None else sum(1 for line in lines if gravity_of(line.finding.kind) == "bad"),
             blind=blind[:_MOST_SHOWN],
             more_blind=max(0, len(blind) - _MOST_SHOWN),
             looks=[look for look in looks if look.looked_at_ms],

@@ -7,11 +7,13 @@ from guardian.console.health import (
     PARTLY_KNOWN,
     UNKNOWN,
     cluster_lines,
+    findings_known,
     gravity_of,
     health_of,
     idc_lines,
     latest,
     name_of,
+    offline_dirs,
     skews,
     sums,
 )
@@ -78,7 +80,21 @@ def test_a_cluster_that_nobody_has_looked_at_is_not_called_healthy() -> None:
     assert [line.health for line in lines] == [HEALTHY, UNKNOWN]
     assert lines[0].away == 1
     assert lines[0].idcs == ("sh", "sz")
-    assert cluster_lines([CLUSTER], None, None, ())[0].health == UNKNOWN
+    unknown = cluster_lines([CLUSTER], None, None, None)[0]
+    assert unknown.health == UNKNOWN
+    assert (unknown.findings, unknown.tickets_running, unknown.tickets_waiting) == (None, None, None)
+    assert [(line.findings, line.tickets_running) for line in lines] == [(0, 0), (None, 0)]
+
+
+def test_no_number_stands_for_what_nobody_has_looked_at() -> None:
+    waits = pb.FindingsReport(looks=[pb.DetectorLook(detector="brokers", cluster="live", failed_at_ms=5)])
+    assert findings_known(None, ["live"]) is None
+    assert findings_known(waits, ["live"]) is None
+    waits.looks[0].looked_at_ms = 6
+    assert (findings_known(waits, ["live"]), findings_known(waits, ["bulk"])) == (0, None)
+    assert findings_known(pb.FindingsReport(findings=[finding(FindingKind.SKEW)]), ["live"]) == 1
+    assert offline_dirs([BrokerSeen(1), BrokerSeen(2)]) is None
+    assert offline_dirs([BrokerSeen(1, log_dirs=(LogDirSeen("/d", "sda", 1, 1, True),)), BrokerSeen(2)]) == 1
 
 
 def test_data_centres_count_racks_by_cluster() -> None:

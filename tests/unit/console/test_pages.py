@@ -11,6 +11,7 @@ import pytest
 
 from guardian.console.rendering import STATIC_PATH
 from guardian.errors import Unavailable
+from guardian.health.loop.observed import LakeObserved
 from guardian.model.federation import Tenant
 from guardian.model.wire.entries import entry_to_proto
 from guardian.web.observed import NothingObserved
@@ -85,6 +86,12 @@ class Outline(HTMLParser):
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [given for name, given in self.tags if name == tag]
+
+
+def figures(page: str) -> dict[str, str]:
+    """Return the numbers at the top of a page by their names, without hints and links."""
+    found = re.findall(r"<div[^>]*><dt>([^<]*)</dt><dd>(?:<a [^>]*>)?([^<]*)", page)
+    return {name: value.strip() for name, value in found}
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -170,8 +177,11 @@ def test_a_topic_is_shown_with_its_owner_and_where_it_lives(console: Site) -> No
     assert text.count('class="leader"') == 2
     assert text.count('class="follower"') == 2
     assert console.page("/console/clusters/live/topics/nowhere", status=404)
-    # The directory names it, no broker holds it.
-    assert "No replica was seen of late" in console.page("/console/clusters/live/topics/other")
+    # The directory names it, no broker was seen to hold it.
+    unseen = console.page("/console/clusters/live/topics/other")
+    assert "Not known: no replica was seen of late" in unseen
+    assert figures(unseen).keys() >= {"Partitions", "Under-replicated", "No leader seen", "Size of all replicas"}
+    assert {value for name, value in figures(unseen).items() if name != "Tiered"} == {"not known"}
 
 
 def test_a_tenant_with_its_topics_brokers_and_machines(console: Site) -> None:
@@ -268,16 +278,29 @@ def test_static_files_are_kept_for_ever_under_the_name_of_their_content(console:
 
 
 def test_without_a_leader_or_samples_the_rest_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LakeObserved, "cluster", NothingObserved.cluster)
+    monkeypatch.setattr(LakeObserved, "topics", NothingObserved.topics)
+    monkeypatch.setattr(LakeObserved, "topic", NothingObserved.topic)
     with site(tmp_path) as made:
 
         def fails(*_: object) -> None:
             raise Unavailable("nobody leads")
 
-        for name in ("findings", "healing", "protection"):
+        for name in ("findings", "healing", "protection", "walk_tickets", "list_partitions"):
             monkeypatch.setattr(made.client, name, fails)
-        monkeypatch.setattr(NothingObserved, "cluster", fails)
         text = made.page("/console/")
         assert "nobody leads" in text
         assert "not known" in text
         assert "nobody leads" in made.page("/console/clusters/live/brokers/1")
         assert "nobody leads" in made.page("/console/findings")
+        not_known = {
+            "/console/": {"Findings", "Tickets running", "Tickets waiting"},
+            "/console/findings": {"Findings", "Grave", "Seen, not told yet"},
+            "/console/clusters/live": {"Findings", "Log dirs offline", "Bytes in", "Bytes out"},
+            "/console/clusters/live/brokers/1": {"Copies", "CPU", "Fullest log dir"},
+            "/console/clusters/live/topics/t": {"Partitions", "Under-replicated", "Tiered", "Bytes in"},
+        }
+        for path, names in not_known.items():
+            shown = figures(made.page(path))
+            assert {name: shown[name] for name in names} == dict.fromkeys(names, "not known"), path
+        assert "Not known: no topic was seen of late" in made.page("/console/clusters/live/topics?q=zzz")
