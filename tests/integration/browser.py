@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 from tests.patience import PATIENCE_S
 
 LAPTOP = (1440, 900)
+PHONE = (390, 844)
 DEADLINE_MS = round(PATIENCE_S * 1000)
 
 
@@ -30,10 +31,12 @@ def chromium_browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def window(browser: Browser, *, dark: bool = False, scripts: bool = True) -> Iterator[BrowserContext]:
-    """As a laptop shows it."""
+def window(
+    browser: Browser, *, dark: bool = False, scripts: bool = True, size: tuple[int, int] = LAPTOP
+) -> Iterator[BrowserContext]:
+    """As a laptop shows it, or what else has this width and height in px."""
     context = browser.new_context(
-        viewport={"width": LAPTOP[0], "height": LAPTOP[1]},
+        viewport={"width": size[0], "height": size[1]},
         color_scheme="dark" if dark else "light",
         java_script_enabled=scripts,
         reduced_motion="reduce",
