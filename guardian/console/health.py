@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from guardian.health.model.finding import FindingKind
 from guardian.model.text import some
@@ -14,6 +15,14 @@ from guardian.web.observed import BrokerSeen, ClusterSeen, Series
 from protos.guardian.v1 import insight_pb2 as pb
 
 _GRAVE = FindingKind.LOG_DIR_OFFLINE.gravity  # from here on data or brokers are gone, or writes refused
+_OF_A_TOPIC: tuple[int, ...] = (FindingKind.TOPIC_OFFLINE, FindingKind.TOPIC_AT_RISK, FindingKind.TOPIC_WEAK)
+_OF_PARTITIONS: tuple[int, ...] = (FindingKind.UNDER_MIN_ISR, FindingKind.AT_MIN_ISR)
+_OF_MEMBERS: tuple[int, ...] = (
+    FindingKind.MEMBER_DOWN,
+    FindingKind.MEMBER_STOPPED,
+    FindingKind.CLOCK_OFF,
+    FindingKind.CERTIFICATE_EXPIRES,
+)
 _UNKNOWN_GRAVITY = 1000  # of a kind that a newer member tells
 
 
@@ -58,6 +67,18 @@ def health_of(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
 def findings_of(cluster: str, report: pb.FindingsReport | None) -> list[pb.Finding]:
     """Return the findings that are a cluster's own."""
     return [finding for finding in report.findings if finding.cluster == cluster] if report is not None else []
+
+
+def where_of(finding: pb.Finding) -> str:
+    """Return the path below the console of what a finding is about; empty: there is no page of it."""
+    if not finding.cluster:
+        return "members" if finding.kind in _OF_MEMBERS else ""
+    path = f"clusters/{quote(finding.cluster, safe='')}"
+    if finding.kind in _OF_A_TOPIC:
+        return f"{path}/topics/{quote(finding.subject.removeprefix('topic '), safe='')}"
+    if len(finding.brokers) == 1:
+        return f"{path}/brokers/{finding.brokers[0]}"
+    return f"{path}/durability" if finding.kind in _OF_PARTITIONS else path
 
 
 def findings_known(report: pb.FindingsReport | None, clusters: Iterable[str]) -> int | None:

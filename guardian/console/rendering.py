@@ -24,7 +24,7 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from guardian.console.health import gravity_of, name_of
+from guardian.console.health import gravity_of, name_of, where_of
 from guardian.errors import GuardianError
 from guardian.model.text import escaped, escaped_tree
 from guardian.model.units import human_bytes, human_duration
@@ -65,7 +65,9 @@ class Renderer:
             tojson=embedded,
             path=lambda text: quote(str(text), safe=""),
         )
-        self._environment.globals.update(static=static_url, url=url, gravity=gravity_of, kind_name=name_of)
+        self._environment.globals.update(
+            static=static_url, url=url, gravity=gravity_of, kind_name=name_of, where_of=where_of
+        )
 
     def __call__(self, request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
         """The page, 200 unless told otherwise."""

@@ -16,6 +16,7 @@ from guardian.console.health import (
     offline_dirs,
     skews,
     sums,
+    where_of,
 )
 from guardian.health.model.finding import FindingKind
 from guardian.model.topology import Broker, BrokerState, Cluster
@@ -95,6 +96,20 @@ def test_no_number_stands_for_what_nobody_has_looked_at() -> None:
     assert findings_known(pb.FindingsReport(findings=[finding(FindingKind.SKEW)]), ["live"]) == 1
     assert offline_dirs([BrokerSeen(1), BrokerSeen(2)]) is None
     assert offline_dirs([BrokerSeen(1, log_dirs=(LogDirSeen("/d", "sda", 1, 1, True),)), BrokerSeen(2)]) == 1
+
+
+def test_what_a_finding_is_about_has_a_page() -> None:
+    def where(kind: FindingKind, subject: str, *brokers: int, cluster: str = "live") -> str:
+        name = pb.FindingKind.Name(kind.value)
+        return where_of(pb.Finding(kind=name, cluster=cluster, subject=subject, brokers=brokers))
+
+    assert where(FindingKind.TOPIC_AT_RISK, "topic a/b") == "clusters/live/topics/a%2Fb"
+    assert where(FindingKind.BROKER_DOWN, "broker 3", 3) == "clusters/live/brokers/3"
+    assert where(FindingKind.SLOW_DISK, "broker 2, disk sdb", 2) == "clusters/live/brokers/2"
+    assert where(FindingKind.UNDER_MIN_ISR, "partitions") == "clusters/live/durability"
+    assert where(FindingKind.CLUSTER_UNREACHABLE, "") == "clusters/live"
+    assert where(FindingKind.MEMBER_DOWN, "member g2", cluster="") == "members"
+    assert where(FindingKind.LINE_NEAR_LIMIT, "sh to sz", cluster="") == ""
 
 
 def test_data_centres_count_racks_by_cluster() -> None:
