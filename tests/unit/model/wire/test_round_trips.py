@@ -22,6 +22,7 @@ from guardian.model.cordon import Cordon
 from guardian.model.durability import Durability, Loss, Rating, Scope, TopicDurability
 from guardian.model.links import ClientPlace, Crosser, Crossing, Direction, Line, LinkSettings, LinkUse
 from guardian.model.protection import DiskKey, Hold, Lever, LeverKind, Protection
+from guardian.model.quota import GroupOffsets
 from guardian.model.tickets.approval import ApprovalPolicy, ApprovalRule, parse_window
 from guardian.model.tickets.progress import Progress
 from guardian.model.topology import TopicPartition
@@ -150,9 +151,15 @@ REPORTS = {
         1,
     ).disks[0],
     "reader": disk_reads_to_proto(
-        "live", (1, 2), DiskReads((DiskReader("g", TopicPartition("t", 1), 2, "/d", "sda", 3, 4, 5.0, 6.0),), ()), 1, 1
+        "live",
+        (1, 2),
+        DiskReads((DiskReader("g", TopicPartition("t", 1), 2, "/d", "sda", 3, 4, 5.0, 6.0),), ()),
+        GroupOffsets(),
+        1,
     ).readers[0],
-    "page cache": disk_reads_to_proto("live", (1, 2), DiskReads((), (PageCache(1, 2, 3.0, 4.0),)), 1, 1).caches[0],
+    "page cache": disk_reads_to_proto(
+        "live", (1, 2), DiskReads((), (PageCache(1, 2, 3.0, 4.0),)), GroupOffsets(), 1
+    ).caches[0],
     "link": link_to_proto(USE, [CROSSER], [CROSSER]),
     "crosser": link_to_proto(USE, [CROSSER], []).crossers[0],
     "topic": durability_to_proto(
@@ -162,7 +169,7 @@ REPORTS = {
     ).topics[0],
     "loss": durability_to_proto("live", Durability((), (Loss(Scope.RACK, "r", (1,), 2, 3, 4, 5),), ()), 1).losses[0],
     "finding": findings_to_proto(
-        [Finding(Subject(FindingKind.SKEW, "live", "broker 1"), "evidence", "show", 1, 2)], {}, 0, 0, 1
+        [Finding(Subject(FindingKind.SKEW, "live", "broker 1"), "evidence", "show", 1, 2, brokers=(1,))], {}, 0, 0, 1
     ).findings[0],
     "look": findings_to_proto([], {Place(Detector.DISKS, "live"): LastLook(1, 2, "why")}, 0, 0, 1).looks[0],
     "client": lines_to_proto(LinkSettings(), [ClientPlace("t", "a", 1.0, 2.0)], ()).clients[0],
