@@ -12,7 +12,7 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.health.loop import lake_facts
 from guardian.health.loop.described_topics import described_topics
 from guardian.health.loop.durability_facts import durability_facts
-from guardian.health.loop.fault_facts import cluster_now
+from guardian.health.loop.fault_facts import cluster_now, with_log_dirs
 from guardian.health.loop.findings import FindingsWatch
 from guardian.health.loop.sources import Sources
 from guardian.health.model.finding import LastLook
@@ -74,7 +74,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         cluster = self._cluster(request.cluster, context)
         fault, acks = fault_of(request), acks_of(request)
         with closing(self._sources.connect(cluster)) as admin:
-            now = cluster_now(admin, cluster, request.topics, clients_of(request))
+            now = with_log_dirs(admin, cluster_now(admin, cluster, request.topics, clients_of(request)), fault)
         if request.topics and not now.topics:
             raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
         most = min(request.max_topics or MAX_TOPICS, MAX_TOPICS)

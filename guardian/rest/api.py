@@ -35,13 +35,12 @@ from guardian.model.wire.events import event_to_proto
 from guardian.model.wire.federation import cluster_to_proto
 from guardian.model.wire.plans import plan_to_proto
 from guardian.model.wire.previews import preview_to_proto, progress_to_proto
-from guardian.model.wire.status import TOLD
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
 from guardian.planning.model import Lane
-from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
+from guardian.rest.bodies import ActionBody, FaultBody, PlanBody, ThrottleBody, TicketBody
 from guardian.rest.parts import Job, RestParts, host_of, person_of, require_role, settled
 from guardian.rest.problems import PROBLEM, ProblemRoute, problem
-from guardian.rest.schemas import as_dict, components, reference
+from guardian.rest.schemas import OWN_SCHEMAS, as_dict, components, components_of_requests, message_of
 from guardian.security.model.identity import LOCAL, Identity, Role
 from guardian.security.rules.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
 from guardian.web.answers import JsonAnswer
@@ -68,46 +67,10 @@ _MESSAGES: tuple[type[Message], ...] = (
     insight_pb2.FindingsReport,
     insight_pb2.HealingReport,
     insight_pb2.DurabilityReport,
+    insight_pb2.FaultReport,
     events_pb2.Event,
 )
-_OWN_SCHEMAS: dict[str, Any] = {
-    "Problem": {
-        "type": "object",
-        "title": "Problem",
-        "description": "RFC 9457: `detail` is one sentence, which names the field, the value and the fix.",
-        "required": ["type", "title", "status", "detail"],
-        "properties": {
-            "type": {"type": "string", "enum": [f"urn:guardian:{told.name}" for told in TOLD.values()]},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-        },
-    },
-    "ListedTopic": {
-        "type": "object",
-        "title": "ListedTopic",
-        "required": ["name", "partitions", "replication_factor", "under_replicated", "offline"],
-        "properties": {
-            "name": {"type": "string"},
-            "partitions": {"type": "integer"},
-            "replication_factor": {"type": "integer", "description": "The least of its partitions."},
-            "under_replicated": {"type": "integer"},
-            "offline": {"type": "integer", "description": "Partitions without a leader."},
-            "entry": reference(federation_pb2.Topic),
-        },
-    },
-    "TopicPartition": {
-        "type": "object",
-        "title": "TopicPartition",
-        "required": ["partition", "leader", "replicas", "isr"],
-        "properties": {
-            "partition": {"type": "integer"},
-            "leader": {"type": "integer", "description": "-1: there is none."},
-            "replicas": {"type": "array", "items": {"type": "integer"}},
-            "isr": {"type": "array", "items": {"type": "integer"}},
-        },
-    },
-}
+_REQUESTS: tuple[type[Message], ...] = (insight_pb2.PredictFaultRequest,)
 
 Limit = Annotated[int, Query(ge=1, le=_MAX_LIMIT, description="How many at most.")]
 PageToken = Annotated[
@@ -204,6 +167,15 @@ class Api:
         ) -> Response:
             """How safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
             return JsonAnswer(as_dict(self._client(request).durability(cluster, topic)))
+
+        @self._post("/clusters/{cluster}/what-if", VIEW_CLUSTER, _ref("FaultReport"), "Nothing is changed.", "clusters")
+        def what_if(request: Request, cluster: str, body: FaultBody) -> Response:
+            """What a fault would do to each topic: what is lost, how long producers wait. Give exactly one fault."""
+            asked = message_of(insight_pb2.PredictFaultRequest(), body)
+            if asked.cluster not in ("", cluster):
+                raise InvalidInput(f"cluster: not that of the path (got {asked.cluster!r}); leave it out")
+            asked.cluster = cluster
+            return JsonAnswer(as_dict(self._client(request).predict_fault(asked)))
 
     def _topics(self) -> None:
         listed = _object(topics=_list_of("ListedTopic"), total={"type": "integer"}, next={"type": "string"})
@@ -531,7 +503,7 @@ def api_document(router: APIRouter) -> dict[str, Any]:
     for methods in document["paths"].values():
         for operation in methods.values():
             operation["responses"].pop("422", None)  # what is wrong is told as a problem
-    schemas |= {**components(_MESSAGES), **_OWN_SCHEMAS}
+    schemas |= {**components_of_requests(_REQUESTS), **components(_MESSAGES), **OWN_SCHEMAS}
     return document
 
 

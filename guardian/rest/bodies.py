@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Union, cast
 
+from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from guardian.model.directory import Directory
@@ -166,6 +167,9 @@ RequestBody = Annotated[  # type: ignore[valid-type]
     Union[tuple(map(_request_body, _REQUESTS.values()))],  # noqa: UP007  made at run time
     Field(discriminator="kind", description="A ticket that sends requests and moves nothing; options are texts."),
 ]
+
+
+FaultBody = Annotated[dict[str, Any], Body(json_schema_extra={"$ref": "#/components/schemas/PredictFaultRequest"})]
 
 
 class TicketBody(_Body):

@@ -1,4 +1,4 @@
-"""JSON schemas of what the API answers with, generated from the protobuf messages themselves. Pure.
+"""JSON schemas of what the API answers with, and takes, generated from the protobuf messages themselves. Pure.
 
 A message becomes JSON as `-o json` of the CLI writes it: the proto's names, every field there, whole numbers of 64 bits
 as strings (they do not fit a JavaScript number), bytes in base64.
@@ -7,12 +7,17 @@ as strings (they do not fit a JavaScript number), bytes in base64.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
+from guardian.errors import InvalidInput
+from guardian.model.wire.status import TOLD
+from protos.guardian.v1 import federation_pb2
+
+_Message = TypeVar("_Message", bound=Message)
 _F = FieldDescriptor
 _WHOLE = {"type": "integer"}
 _LARGE = {"type": "string", "format": "int64", "pattern": "^-?[0-9]+$"}
@@ -33,6 +38,15 @@ def as_dict(message: Message) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
+def message_of(message: _Message, document: dict[str, Any]) -> _Message:
+    """Return the message that a JSON form tells; what it leaves out has the default. Raises InvalidInput."""
+    try:
+        return ParseDict(document, message)
+    except ParseError as error:
+        name = message.DESCRIPTOR.name
+        raise InvalidInput(f"body: no {name} ({str(error).splitlines()[0]}); see openapi.json") from None
+
+
 def reference(message: type[Message]) -> dict[str, Any]:
     return _reference(message.DESCRIPTOR.name)
 
@@ -51,6 +65,14 @@ def components(messages: Iterable[type[Message]]) -> dict[str, Any]:
             found[descriptor.name], more = _of(descriptor)
             waiting += more
     return dict(sorted(found.items()))
+
+
+def components_of_requests(messages: Iterable[type[Message]]) -> dict[str, Any]:
+    """Return schemas as `components` does, of messages of which any field may be left out."""
+    return {
+        name: {key: value for key, value in schema.items() if key != "required"}
+        for name, schema in components(messages).items()
+    }
 
 
 def _of(descriptor: Descriptor) -> tuple[dict[str, Any], list[Descriptor]]:
@@ -95,3 +117,44 @@ def _one(field: FieldDescriptor) -> dict[str, Any]:
 
 def _enum(enum: EnumDescriptor) -> dict[str, Any]:
     return {"type": "string", "enum": [value.name for value in enum.values]}
+
+
+OWN_SCHEMAS: dict[str, Any] = {
+    "Problem": {
+        "type": "object",
+        "title": "Problem",
+        "description": "RFC 9457: `detail` is one sentence, which names the field, the value and the fix.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "enum": [f"urn:guardian:{told.name}" for told in TOLD.values()]},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+        },
+    },
+    "ListedTopic": {
+        "type": "object",
+        "title": "ListedTopic",
+        "required": ["name", "partitions", "replication_factor", "under_replicated", "offline"],
+        "properties": {
+            "name": {"type": "string"},
+            "partitions": {"type": "integer"},
+            "replication_factor": {"type": "integer", "description": "The least of its partitions."},
+            "under_replicated": {"type": "integer"},
+            "offline": {"type": "integer", "description": "Partitions without a leader."},
+            "entry": reference(federation_pb2.Topic),
+        },
+    },
+    "TopicPartition": {
+        "type": "object",
+        "title": "TopicPartition",
+        "required": ["partition", "leader", "replicas", "isr"],
+        "properties": {
+            "partition": {"type": "integer"},
+            "leader": {"type": "integer", "description": "-1: there is none."},
+            "replicas": {"type": "array", "items": {"type": "integer"}},
+            "isr": {"type": "array", "items": {"type": "integer"}},
+        },
+    },
+}
+"""Schemas of what is no message."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from guardian.errors import InvalidInput
 from guardian.model.faults.advice import advice
-from guardian.model.faults.cluster import Blow, Cluster, Fault, TopicPrediction
+from guardian.model.faults.cluster import Cluster, TopicPrediction
+from guardian.model.faults.fault import Blow, Fault
 from guardian.model.faults.times import CLIENT_SETTINGS, MOST_MS
 from guardian.model.wire.fields import filled
 from protos.guardian.v1 import insight_pb2 as pb
@@ -20,13 +21,21 @@ def fault_of(request: pb.PredictFaultRequest) -> Fault:
     """Return the fault that is asked about. Raises InvalidInput."""
     kind = request.WhichOneof("fault")
     if kind is None:
-        raise InvalidInput("fault: missing (got none); give cut, kill, power, lose or clock")
+        raise InvalidInput(
+            "fault: missing (got none); give cut, kill, power, lose, clock, log_dir, slow_follower or slow_disk"
+        )
     asked = getattr(request, kind)
+    if isinstance(asked, pb.FailedLogDirs):
+        return Fault(Blow.LOG_DIR, 0, tuple(asked.brokers), seconds=asked.seconds, log_dirs=tuple(asked.log_dirs))
     of_all = (tuple(asked.brokers), tuple(asked.racks), tuple(asked.idcs), asked.seconds)
     if isinstance(asked, pb.NetworkCut):
         return Fault(Blow.CUT, asked.number, *of_all)
     if isinstance(asked, pb.WrongClocks):
         return Fault(Blow.CLOCK, 0, *of_all, ahead_s=asked.ahead_s)
+    if isinstance(asked, pb.SlowFollowers):
+        return Fault(Blow.SLOW_FOLLOWER, 0, *of_all, share=asked.share)
+    if isinstance(asked, pb.SlowDisks):
+        return Fault(Blow.SLOW_DISK, 0, *of_all, each_s=asked.each_s, log_dirs=tuple(asked.log_dirs))
     return Fault(_BLOWS[kind], 0, *of_all, tuple(asked.order), asked.every_s or _EVERY_S)
 
 

@@ -6,5 +6,6 @@ times.py       the intervals that decide, from configuration, and how exactly Ka
 controller.py  what KRaft's controller does to leader, ISR and ELR
 unfolding.py   controllers, brokers and one producer, played step by step
 outcome.py     the outcome of all ways in which it can come
+fault.py       a fault as a person asks about it, and what it does to brokers
 cluster.py     a whole cluster as it is now, and a fault that hits it
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from guardian.model.faults.cluster import Blow, Cluster, Fault, TopicPrediction
+from guardian.model.faults.cluster import Cluster, TopicPrediction, halting
+from guardian.model.faults.fault import Blow, Fault
 from guardian.model.faults.outcome import Lost
 from guardian.model.faults.times import LATEST_SHRINK
 from guardian.model.faults.unfolding import Ended
@@ -47,10 +48,25 @@ def advice(now: Cluster, fault: Fault, found: Sequence[TopicPrediction]) -> Iter
             else "records are taken: neither message.timestamp.after.max.ms nor "
             "message.timestamp.before.max.ms is exceeded"
         )
+    yield from _of_disks(now, fault, found)
     if not now.elr:
         yield (
             "controllers keep no eligible leader replicas: raise eligible.leader.replicas.version to 1 (Kafka 4.0), so "
             "that a copy outside the ISR may lead without loss"
+        )
+
+
+def _of_disks(now: Cluster, fault: Fault, found: Sequence[TopicPrediction]) -> Iterator[str]:
+    down = halting(now, fault)
+    if down:
+        yield (
+            f"broker {some(down, _MOST_NAMED)} halts: it has no other log dir that works, or its metadata log is there "
+            "(metadata.log.dir)"
+        )
+    if fault.blow is Blow.SLOW_DISK and found:
+        yield (
+            "nobody else is elected while a disk is slow, though its broker answers: `guardian disk show` names slow "
+            "disks; it is reckoned for ext4, other file systems may wait otherwise"
         )
 
 

@@ -7,101 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 
 from guardian.errors import InvalidInput
-from guardian.model.cluster_state import Eligible, PartitionState
+from guardian.model.cluster_state import Eligible, LogDir, PartitionState
 from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.faults.controller import NO_LEADER, Record, Settings
-from guardian.model.faults.event import (
-    Act,
-    ClockJump,
-    Cut,
-    ElectPreferred,
-    Event,
-    Heal,
-    Kill,
-    Lose,
-    PowerLoss,
-    Start,
-    Story,
-)
+from guardian.model.faults.event import Act, Cut, ElectPreferred, Event, Heal, Story
+from guardian.model.faults.fault import Blow, Fault, acts
 from guardian.model.faults.outcome import Lost, Outcome, Span, outcome
 from guardian.model.faults.stories import story
 from guardian.model.faults.times import Times
 from guardian.model.faults.unfolding import Beginning, Ended
 from guardian.model.text import some
+from guardian.model.topology import TopicPartition
 
-CUTS = range(1, 9)
-MOST_S = 600.0
-MOST_AHEAD_S = 366 * 86_400.0
 UNKNOWN_QUORUM = (-2, -3, -4)  # ids that no node has
 _CONTROLLERS_FROM = 1000
 
 
-class Blow(IntEnum):
-    """Kinds of fault. Values are those of the wire."""
-
-    CUT = 1
-    KILL = 2
-    POWER = 3
-    LOSE = 4
-    CLOCK = 5
-
-
-_ACTS: Mapping[Blow, Callable[[int], Act]] = {Blow.KILL: Kill, Blow.POWER: PowerLoss, Blow.LOSE: Lose}
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault as a person asks about it.
-
-    `number` is that of the cut, 1 to 8. `brokers`, `racks` and `idcs` are hit together. The fault lasts `seconds`: then
-    links heal, clocks are right, or brokers are started in the order of `order`, else all at once; 0: for good.
-    `ahead_s` is how much clocks are ahead, or behind if negative.
-    """
-
-    blow: Blow
-    number: int = 0
-    brokers: tuple[int, ...] = ()
-    racks: tuple[str, ...] = ()
-    idcs: tuple[str, ...] = ()
-    seconds: float = 60.0
-    order: tuple[int, ...] = ()
-    every_s: float = 30.0
-    ahead_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        if (self.blow is Blow.CUT) != (self.number in CUTS):
-            raise InvalidInput(f"cut: unknown number (got {self.number}); use 1 to 8, see guardian what-if cut --help")
-        if not 0 <= self.seconds <= MOST_S:
-            raise InvalidInput(f"seconds: out of range (got {self.seconds:g}); use 0 to {MOST_S:g}")
-        if not 0 <= self.every_s * len(self.order) <= MOST_S:
-            raise InvalidInput(
-                f"every_s: too long (got {self.every_s:g} for each start); use {MOST_S:g} s for all at most"
-            )
-        if (self.blow is Blow.CLOCK) != (0 < abs(self.ahead_s) <= MOST_AHEAD_S):
-            raise InvalidInput(f"ahead_s: out of range (got {self.ahead_s:g}); use up to a year for clocks, else 0")
-        needs_brokers = self.number not in (7, 8)
-        if needs_brokers and not (self.brokers or self.racks or self.idcs):
-            raise InvalidInput("brokers, racks and idcs: nothing is hit (got none); name a broker, a rack or an IDC")
-
-    def __str__(self) -> str:
-        named = (("broker", self.brokers), ("rack", self.racks), ("IDC", self.idcs))
-        hit = ", ".join(f"{noun} {each}" for noun, names in named for each in names)
-        what = f"cut {self.number}" if self.blow is Blow.CUT else self.blow.name.lower()
-        return f"{what} of {hit}" if hit else what
-
-
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster as it is now; `elr` tells whether its controllers keep eligible leader replicas."""
+    """A cluster as it is now; `elr` tells whether its controllers keep eligible leader replicas.
+
+    `log_dirs` are those of the brokers that a fault of disks hits, with the replicas of `topics`; `metadata_dirs` name
+    by broker the one that has its metadata log, without which it halts.
+    """
 
     topics: Mapping[str, TopicFacts]
     brokers: Mapping[int, BrokerPlace]
     elr: bool = True
     controllers: tuple[int, ...] = UNKNOWN_QUORUM
     times: Times = field(default_factory=Times)
+    log_dirs: tuple[LogDir, ...] = ()
+    metadata_dirs: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +63,20 @@ class TopicPrediction:
 
 def predict(now: Cluster, fault: Fault, acks: Iterable[bool] = (True, False)) -> list[TopicPrediction]:
     """Return what the fault does to each topic that it touches, the worst first."""
-    hit = _hit(now, fault)
+    hit = brokers_hit(now, fault)
     told = _story(now, fault, hit)
+    on_other_dirs = _on_other_dirs(now, fault, hit)
     played: dict[object, Outcome] = {}
     found = []
     for name, facts in now.topics.items():
         settings = _settings(facts.settings, elr=now.elr)
         states = [
-            _beginning(state, facts.eligible.get(number, Eligible()), now)
+            (_beginning(state, facts.eligible.get(number, Eligible()), now), _without(told, spared))
             for number, state in facts.partitions.items()
-            if _is_touched(state, fault, hit)
+            if _is_touched(state, fault, hit - (spared := on_other_dirs(TopicPartition(name, number))))
         ]
         for acks_all in acks if states else ():
-            outcomes = [_outcome(played, each, settings, told, now, acks_all=acks_all) for each in states]
+            outcomes = [_outcome(played, each, settings, of_it, now, acks_all=acks_all) for each, of_it in states]
             found.append(_worst(name, acks_all, outcomes))
     return sorted(found, key=lambda each: (-each.lost, -each.silent_s.most_s, each.topic, not each.acks_all))
 
@@ -146,7 +85,8 @@ def _settings(topic: TopicSettings, *, elr: bool) -> Settings:
     return Settings(topic.min_isr, topic.is_unclean, elr, topic.after_max_s, topic.before_max_s)
 
 
-def _hit(now: Cluster, fault: Fault) -> frozenset[int]:
+def brokers_hit(now: Cluster, fault: Fault) -> frozenset[int]:
+    """Return the brokers that the fault names, by racks and IDCs too. Raises InvalidInput for what is not there."""
     unknown = [each for each in fault.brokers if each not in now.brokers]
     if unknown:
         raise InvalidInput(f"brokers: unknown (got {some(unknown)}); see `guardian broker list`")
@@ -165,17 +105,60 @@ def _story(now: Cluster, fault: Fault, hit: frozenset[int]) -> Story:
     if fault.blow is Blow.CUT:
         heal: list[tuple[float, Act]] = [(fault.seconds, Heal())] if fault.seconds else []
         return story(str(fault), (0.0, _cut(now, fault.number, hit)), *heal)
-    if fault.blow is Blow.CLOCK:
-        moments = [(0.0, fault.ahead_s), *([(fault.seconds, 0.0)] if fault.seconds else [])]
-        jumps = [(at_s, ClockJump(each, ahead_s)) for at_s, ahead_s in moments for each in sorted(hit)]
-        return story(str(fault), *jumps)
-    acts: list[tuple[float, Act]] = [(0.0, _ACTS[fault.blow](each)) for each in sorted(hit)]
-    if fault.seconds:
-        first = [each for each in fault.order if each in hit]
-        acts += [(fault.seconds + fault.every_s * number, Start(each)) for number, each in enumerate(first)]
-        last_s = fault.seconds + fault.every_s * len(first)
-        acts += [(last_s, Start(each)) for each in sorted(hit - set(first))]
-    return story(str(fault), *acts)
+    return story(str(fault), *acts(fault, hit, _halting(now, fault, hit)))
+
+
+def _halting(now: Cluster, fault: Fault, hit: frozenset[int]) -> frozenset[int]:
+    """Return the brokers that lose their metadata log, or the last log dir that works: they halt."""
+    working: dict[int, set[str]] = {}
+    for each in now.log_dirs:
+        if not each.error:
+            working.setdefault(each.broker, set()).add(each.path)
+    failing = set(fault.log_dirs)
+    return frozenset(
+        each for each in hit if working.get(each, set()) <= failing or now.metadata_dirs.get(each) in failing
+    )
+
+
+def halting(now: Cluster, fault: Fault) -> tuple[int, ...]:
+    """Return the brokers that a failing log dir takes down. Raises InvalidInput as `predict` does."""
+    return tuple(sorted(_halting(now, fault, brokers_hit(now, fault)))) if fault.blow is Blow.LOG_DIR else ()
+
+
+def _on_other_dirs(now: Cluster, fault: Fault, hit: frozenset[int]) -> Callable[[TopicPartition], frozenset[int]]:
+    """Return what tells which of the brokers hold a partition on none of the fault's log dirs. Raises InvalidInput."""
+    if not fault.log_dirs:
+        return lambda _: frozenset()
+    _require_log_dirs(now, fault, hit)
+    there: dict[TopicPartition, set[int]] = {}
+    for each in now.log_dirs:
+        if each.path in fault.log_dirs:
+            for name in each.replicas:
+                there.setdefault(name, set()).add(each.broker)
+    down = _halting(now, fault, hit) if fault.blow is Blow.LOG_DIR else frozenset()
+    return lambda name: hit - down - there.get(name, set())
+
+
+def _require_log_dirs(now: Cluster, fault: Fault, hit: frozenset[int]) -> None:
+    for broker in sorted(hit):
+        paths = {each.path for each in now.log_dirs if each.broker == broker}
+        missing = [each for each in fault.log_dirs if each not in paths]
+        if not paths:
+            raise InvalidInput(f"brokers: one does not tell its log dirs now (got {broker}); start it, or leave it out")
+        if missing:
+            raise InvalidInput(
+                f"log_dirs: broker {broker} has none of that path (got {some(missing)}); use {some(sorted(paths))}"
+            )
+
+
+def _without(told: Story, spared: frozenset[int]) -> Story:
+    """Return the story of a partition that some of the brokers hold elsewhere."""
+    if not spared:
+        return told
+    events = [
+        each for each in told.events if isinstance(each.act, Heal | ElectPreferred | Cut) or each.act.node not in spared
+    ]
+    return replace(told, events=tuple(events))
 
 
 def _cut(now: Cluster, number: int, hit: frozenset[int]) -> Cut:
@@ -191,11 +174,14 @@ def _cut(now: Cluster, number: int, hit: frozenset[int]) -> Cut:
 
 
 def _is_touched(state: PartitionState, fault: Fault, hit: frozenset[int]) -> bool:
-    """Tell whether it is about this partition: cuts are about those that a hit broker leads, or those it follows."""
+    """Tell whether it is about this partition: cuts are about those that a hit broker leads, or those it follows; slow
+    links about those that it follows."""
     if fault.number in (7, 8):
         return True
     if fault.number in (2, 4, 6) or fault.blow is Blow.CLOCK:
         return state.leader in hit
+    if fault.blow is Blow.SLOW_FOLLOWER:
+        return not hit.isdisjoint(set(state.replicas) - {state.leader})
     if fault.number:
         return state.leader not in hit and not hit.isdisjoint(state.replicas)
     return not hit.isdisjoint(state.replicas)

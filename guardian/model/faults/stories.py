@@ -32,9 +32,11 @@ from guardian.model.faults.event import (
 SETTLES_S = 60.0
 """How long a story goes on after its last act, so that what heals has healed."""
 
+REPAIR_S = 5.0
+"""How long a broker is down for the repair of a log dir."""
+
 _BETWEEN_STARTS_S = 12.0
 _DOWN_S = 2.0
-_REPAIR_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ def disk_fills(roles: Roles, seconds: float) -> Story:
 
 def log_dir_fails(roles: Roles, seconds: float) -> Story:
     """Let the leader's log dir fail; after `seconds` it is repaired, for which the broker is stopped."""
-    leader, back_s = roles.leader, seconds + _REPAIR_S
+    leader, back_s = roles.leader, seconds + REPAIR_S
     stop, works, start = (seconds, CleanStop(leader)), (back_s, LogDirWorks(leader)), (back_s, Start(leader))
     return story("log dir fails", (0.0, LogDirFails(leader)), stop, works, start)
 

@@ -1,4 +1,4 @@
-"""`guardian what-if cut|kill|power|lose|clock`: what a fault would do to data and producers, as Kafka stands now.
+"""Faults of `guardian what-if`, such as cut, kill and log-dir: what they would do as Kafka stands now.
 
 The member asks Kafka and plays the fault; nothing is changed, and no samples are needed.
 """
@@ -32,6 +32,13 @@ _RacksOption = Annotated[list[str] | None, typer.Option("--rack", help="May be r
 _IdcsOption = Annotated[list[str] | None, typer.Option("--idc", help="May be repeated.", show_default="none")]
 _BackOption = Annotated[
     str, typer.Option("--back-after", metavar="TIME", help="They are started again after so long; or never.")
+]
+_LogDirsOption = Annotated[
+    list[str] | None,
+    typer.Option("--log-dir", metavar="PATH", help="A log dir's path; may be repeated.", show_default="none"),
+]
+_SlowForOption = Annotated[
+    str, typer.Option("--for", metavar="TIME", help="All is as fast as before after so long; or never.")
 ]
 _OrderOption = Annotated[
     str, typer.Option("--order", help="These are started first, 30 s apart, such as 3,2,1.", show_default="all at once")
@@ -126,6 +133,64 @@ def clock(
     by_s = _seconds("--ahead", ahead) if ahead else -_seconds("--behind", behind)
     return pb.PredictFaultRequest(
         clock=pb.WrongClocks(brokers=brokers, racks=racks, idcs=idcs, seconds=_seconds("--for", lasting), ahead_s=by_s)
+    )
+
+
+def log_dir(
+    brokers: _BrokersOption = None,
+    log_dirs: _LogDirsOption = None,
+    back_after: Annotated[
+        str, typer.Option("--back-after", metavar="TIME", help="It is repaired, with what it had; or never.")
+    ] = _NEVER,
+) -> pb.PredictFaultRequest:
+    """A log dir fails (EIO), and its broker goes on with its others, or halts where it has none.
+
+    Example: guardian what-if log-dir --cluster live --broker 1 --log-dir /data/disk2
+    """
+    return pb.PredictFaultRequest(
+        log_dir=pb.FailedLogDirs(brokers=brokers, log_dirs=log_dirs, seconds=_seconds("--back-after", back_after))
+    )
+
+
+def slow_follower(
+    share: Annotated[float, typer.Option(metavar="SHARE", help="Of what is written, that the link carries: 0.05.")],
+    brokers: _BrokersOption = None,
+    racks: _RacksOption = None,
+    idcs: _IdcsOption = None,
+    lasting: _SlowForOption = "60s",
+) -> pb.PredictFaultRequest:
+    """The link to brokers carries less than is written to the partitions that they follow.
+
+    Example: guardian what-if slow-follower --cluster live --broker 3 --share 0.05
+    """
+    return pb.PredictFaultRequest(
+        slow_follower=pb.SlowFollowers(
+            brokers=brokers, racks=racks, idcs=idcs, seconds=_seconds("--for", lasting), share=share
+        )
+    )
+
+
+def slow_disk(
+    each: Annotated[str, typer.Option("--each", metavar="TIME", help="How long each write takes, such as 2s.")],
+    brokers: _BrokersOption = None,
+    racks: _RacksOption = None,
+    idcs: _IdcsOption = None,
+    log_dirs: _LogDirsOption = None,
+    lasting: _SlowForOption = "60s",
+) -> pb.PredictFaultRequest:
+    """Disks take long for each write: those of the brokers, or those of some log dirs.
+
+    Example: guardian what-if slow-disk --cluster live --broker 1 --log-dir /data/disk2 --each 2s
+    """
+    return pb.PredictFaultRequest(
+        slow_disk=pb.SlowDisks(
+            brokers=brokers,
+            racks=racks,
+            idcs=idcs,
+            seconds=_seconds("--for", lasting),
+            each_s=_seconds("--each", each),
+            log_dirs=log_dirs,
+        )
     )
 
 
@@ -278,6 +343,9 @@ _FAULTS: dict[str, Callable[..., pb.PredictFaultRequest]] = {
     "power": power,
     "lose": lose,
     "clock": clock,
+    "log-dir": log_dir,
+    "slow-follower": slow_follower,
+    "slow-disk": slow_disk,
 }
 COMMANDS: dict[str, Callable[..., None]] = {
     name: with_options_of(_Asked.of, _predict, fault) for name, fault in _FAULTS.items()

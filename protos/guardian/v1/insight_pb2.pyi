@@ -251,8 +251,48 @@ class WrongClocks(_message.Message):
     ahead_s: float
     def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., ahead_s: _Optional[float] = ...) -> None: ...
 
+class FailedLogDirs(_message.Message):
+    __slots__ = ("brokers", "log_dirs", "seconds")
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    log_dirs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ..., log_dirs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class SlowFollowers(_message.Message):
+    __slots__ = ("brokers", "racks", "idcs", "seconds", "share")
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    IDCS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    idcs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    share: float
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
+
+class SlowDisks(_message.Message):
+    __slots__ = ("brokers", "racks", "idcs", "seconds", "each_s", "log_dirs")
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    IDCS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    EACH_S_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    idcs: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    each_s: float
+    log_dirs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ..., racks: _Optional[_Iterable[str]] = ..., idcs: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., each_s: _Optional[float] = ..., log_dirs: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class PredictFaultRequest(_message.Message):
-    __slots__ = ("cluster", "topics", "cut", "kill", "power", "lose", "clock", "acks", "client", "max_topics")
+    __slots__ = ("cluster", "topics", "cut", "kill", "power", "lose", "clock", "log_dir", "slow_follower", "slow_disk", "acks", "client", "max_topics")
     class ClientEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -267,6 +307,9 @@ class PredictFaultRequest(_message.Message):
     POWER_FIELD_NUMBER: _ClassVar[int]
     LOSE_FIELD_NUMBER: _ClassVar[int]
     CLOCK_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    SLOW_FOLLOWER_FIELD_NUMBER: _ClassVar[int]
+    SLOW_DISK_FIELD_NUMBER: _ClassVar[int]
     ACKS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     MAX_TOPICS_FIELD_NUMBER: _ClassVar[int]
@@ -277,10 +320,13 @@ class PredictFaultRequest(_message.Message):
     power: BrokersDown
     lose: BrokersDown
     clock: WrongClocks
+    log_dir: FailedLogDirs
+    slow_follower: SlowFollowers
+    slow_disk: SlowDisks
     acks: ProducerAcks
     client: _containers.ScalarMap[str, str]
     max_topics: int
-    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., cut: _Optional[_Union[NetworkCut, _Mapping]] = ..., kill: _Optional[_Union[BrokersDown, _Mapping]] = ..., power: _Optional[_Union[BrokersDown, _Mapping]] = ..., lose: _Optional[_Union[BrokersDown, _Mapping]] = ..., clock: _Optional[_Union[WrongClocks, _Mapping]] = ..., acks: _Optional[_Union[ProducerAcks, str]] = ..., client: _Optional[_Mapping[str, str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
+    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., cut: _Optional[_Union[NetworkCut, _Mapping]] = ..., kill: _Optional[_Union[BrokersDown, _Mapping]] = ..., power: _Optional[_Union[BrokersDown, _Mapping]] = ..., lose: _Optional[_Union[BrokersDown, _Mapping]] = ..., clock: _Optional[_Union[WrongClocks, _Mapping]] = ..., log_dir: _Optional[_Union[FailedLogDirs, _Mapping]] = ..., slow_follower: _Optional[_Union[SlowFollowers, _Mapping]] = ..., slow_disk: _Optional[_Union[SlowDisks, _Mapping]] = ..., acks: _Optional[_Union[ProducerAcks, str]] = ..., client: _Optional[_Mapping[str, str]] = ..., max_topics: _Optional[int] = ...) -> None: ...
 
 class SecondsSpan(_message.Message):
     __slots__ = ("least_s", "most_s")

@@ -48,8 +48,8 @@ LOOKS = {
     "roles",
     "ticket list", "ticket preview", "ticket show", "ticket watch", "tiering partition", "tiering segments",
     "tiering topics", "tiering verify", "token list", "topic list", "version", "what-if carry", "what-if clock",
-    "what-if cut", "what-if grow", "what-if kill", "what-if lose", "what-if power", "what-if shrink",
-    "what-if upgrade",
+    "what-if cut", "what-if grow", "what-if kill", "what-if lose", "what-if power", "what-if log-dir", "what-if shrink",
+    "what-if slow-disk", "what-if slow-follower", "what-if upgrade",
 }  # fmt: skip
 
 # Those that change something and have no --dry-run, with the reason.

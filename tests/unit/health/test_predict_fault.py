@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
-from guardian.health.loop.fault_facts import cluster_now
+from guardian.health.loop.fault_facts import cluster_now, metadata_dir
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.model.topology import Cluster
 from protos.guardian.v1 import insight_pb2 as pb
@@ -35,7 +35,8 @@ def client(member: Member) -> Iterator[GuardianClient]:
 
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["what-if", *arguments, "--cluster", "live", "--endpoints", member.endpoint])
+    member_at = ("--cluster", "live", "--endpoints", member.endpoint, "--timeout", f"{CALL_S:.0f}s")
+    result = CliRunner().invoke(app, ["what-if", *arguments, *member_at])
     return result.exit_code, result.output
 
 
@@ -83,6 +84,60 @@ def test_wrong_clocks_are_held_against_the_topic_s_limits(member: Member) -> Non
     assert "records are taken" in run(member, "clock", "--broker", "1", "--behind", "2h")[1]
 
 
+LOG_DIR = ("log-dir", "--broker", "1", "--log-dir")
+
+
+def test_a_log_dir_that_fails_touches_what_is_on_it(member: Member) -> None:
+    """Broker 1 has orders-0 and orders-1 on two log dirs: the one that it leads is on the first."""
+    code, output = run(member, *LOG_DIR, "/d0", "--topic", "orders", "-o", "json")
+    assert code == 0
+    found = {each["acks_all"]: each for each in json.loads(output)["topics"]}
+    assert {each["partitions"] for each in found.values()} == {1}
+    assert found[True]["lost"] == "LOST_NOTHING"
+    assert found[True]["silent_s"]["most_s"] < 3  # others lead at once: the broker tells the controllers
+    member.kafka.fail_log_dir(1, "/d1")
+    assert "broker 1 halts: it has no other log dir that works" in run(member, *LOG_DIR, "/d0")[1]
+
+
+def test_a_broker_whose_metadata_log_fails_halts(member: Member) -> None:
+    member.kafka.set_config((BROKER, "1"), "log.dirs", "/d0, /d1")
+    code, output = run(member, *LOG_DIR, "/d0", "--topic", "orders", "-o", "json")
+    found = {each["acks_all"]: each for each in json.loads(output)["topics"]}
+    assert (code, {each["partitions"] for each in found.values()}) == (0, {2})
+    assert found[True]["silent_s"]["most_s"] > 9
+    assert "broker 1 halts" not in run(member, *LOG_DIR, "/d1")[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({}, ""),
+        ({"log.dirs": "/a/, /b"}, "/a"),
+        ({"log.dir": "/tmp/kafka-logs", "log.dirs": ""}, "/tmp/kafka-logs"),
+        ({"log.dirs": "/a,/b", "metadata.log.dir": "/m"}, "/m"),
+    ],
+)
+def test_the_metadata_log_is_on_the_first_log_dir_unless_it_is_told(config: dict[str, str], path: str) -> None:
+    assert metadata_dir(config) == path
+
+
+def test_a_slow_disk_holds_up_the_producers_of_its_leaders(member: Member) -> None:
+    arguments = ("slow-disk", "--broker", "1", "--each", "2s", "--for", "25s", "--topic", "orders")
+    code, output = run(member, *arguments)
+    assert (code, "slow-disk of broker 1: 1 topics are touched: SAFE" in output) == (0, True)
+    assert "nobody else is elected while a disk is slow" in output
+    code, output = run(member, *arguments, "--log-dir", "/d0", "-o", "json")
+    assert {each["partitions"] for each in json.loads(output)["topics"]} == {1}
+
+
+def test_a_slow_follower_holds_up_acks_all_where_it_follows(member: Member) -> None:
+    arguments = ("slow-follower", "--broker", "1", "--share", "0.05", "--for", "2m", "--topic", "orders", "-o", "json")
+    found = {each["acks_all"]: each for each in json.loads(run(member, *arguments)[1])["topics"]}
+    assert {each["partitions"] for each in found.values()} == {1}  # the other one it leads
+    assert (found[True]["ended"], found[False]["silent_s"]["most_s"]) == ("ISR_SHRUNK", 0)
+    assert found[True]["silent_s"]["least_s"] >= 30
+
+
 def test_the_slowest_of_the_brokers_settings_counts(member: Member) -> None:
     for broker, lag in ((1, "10000"), (2, "9000")):
         member.kafka.set_config((BROKER, str(broker)), "replica.lag.time.max.ms", lag)
@@ -118,6 +173,13 @@ def test_what_makes_no_sense_is_refused(
     request_of.cluster = "dead"
     with pytest.raises(NotFound):
         client.predict_fault(request_of)
+
+
+def test_a_broker_that_does_not_tell_its_log_dirs_is_named(member: Member, client: GuardianClient) -> None:
+    member.kafka.kill_broker(3)
+    request = pb.PredictFaultRequest(cluster="live", log_dir=pb.FailedLogDirs(brokers=[3], log_dirs=["/d0"]))
+    with pytest.raises(InvalidInput, match="brokers: one does not tell its log dirs now \\(got 3\\); start it"):
+        client.predict_fault(request)
 
 
 def test_a_topic_that_is_not_there_is_named(client: GuardianClient) -> None:
@@ -158,6 +220,20 @@ def test_each_command_asks_about_its_fault_and_fail_guards_a_pipeline(member: Me
         (("cut", "2", "--broker", "1", "--for", "soon"), "--for is 'soon': use a number and"),
         (("clock", "--broker", "1"), "--ahead and --behind: one is needed (got none)"),
         (("kill",), "nothing is hit (got none); name a broker"),
+        (("log-dir", "--broker", "1"), "log_dirs: nothing fails (got none); name a log dir"),
+        (("log-dir", "--log-dir", "/d0"), "nothing is hit (got none); name a broker"),
+        (("log-dir", "--broker", "9", "--log-dir", "/d0"), "brokers: unknown (got 9)"),
+        (
+            ("log-dir", "--broker", "1", "--log-dir", "/d7"),
+            "log_dirs: broker 1 has none of that path (got /d7); use /d0, /d1",
+        ),
+        (
+            ("slow-disk", "--broker", "2", "--each", "1s", "--log-dir", "/d7"),
+            "log_dirs: broker 2 has none of that path (got /d7)",
+        ),
+        (("slow-disk", "--broker", "1", "--each", "never"), "each_s: out of range (got 0)"),
+        (("slow-follower", "--broker", "1", "--share", "1.5"), "share: out of range (got 1.5)"),
+        (("slow-follower", "--broker", "9", "--share", "0.5"), "brokers: unknown (got 9)"),
     ],
 )
 def test_what_is_typed_wrong_is_named_with_the_fix(member: Member, arguments: tuple[str, ...], sentence: str) -> None:

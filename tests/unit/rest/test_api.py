@@ -221,6 +221,13 @@ def test_what_else_there_is_to_see(service: Service) -> None:
     checked(service.web.get(f"{API}/clusters/live/durability"), "get", "/clusters/{cluster}/durability")
 
 
+def test_a_fault_is_predicted(service: Service) -> None:
+    body = {"topics": ["t"], "acks": "ACKS_ALL", "kill": {"brokers": [1], "seconds": 5}}
+    answer = service.web.post(f"{API}/clusters/live/what-if", json=body)
+    found = checked(answer, "post", "/clusters/{cluster}/what-if")
+    assert (found["fault"], [each["lost"] for each in found["topics"]]) == ("kill of broker 1", ["LOST_NOTHING"])
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "shutdown"),
     [
@@ -256,6 +263,9 @@ def test_brokers_that_go_are_shut_down_unless_it_is_said_otherwise(
         ("/clusters/live/plans", {"kind": "magic"}, "kind is 'magic'"),
         ("/clusters/live/plans", {"kind": "remove-brokers"}, "brokers is empty"),
         ("/clusters/live/plans", {"kind": "migrate-idc", "policy": "x"}, "policy is 'x'"),
+        ("/clusters/live/what-if", {"colour": "red"}, "colour"),
+        ("/clusters/live/what-if", {"cluster": "bulk"}, "cluster: not that of the path (got 'bulk')"),
+        ("/clusters/live/what-if", {}, "fault: missing"),
     ],
 )
 def test_wrong_bodies_change_nothing(service: Service, path: str, body: dict[str, object], detail: str) -> None:

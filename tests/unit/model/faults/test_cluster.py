@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.cluster_state import Eligible, PartitionState
+from guardian.model.cluster_state import Eligible, LogDir, LogDirReplica, PartitionState
 from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.faults.advice import advice
-from guardian.model.faults.cluster import Blow, Cluster, Fault, predict
+from guardian.model.faults.cluster import Cluster, halting, predict
 from guardian.model.faults.controller import Record, Settings
+from guardian.model.faults.fault import Blow, Fault
 from guardian.model.faults.outcome import Lost, Outcome, outcome
 from guardian.model.faults.stories import NAMED, Roles
 from guardian.model.faults.times import Times
 from guardian.model.faults.unfolding import Beginning, Ended
+from guardian.model.topology import TopicPartition
 
 SAFE, LOOSE = TopicSettings(2, False), TopicSettings(1, True)
 BROKERS = {each: BrokerPlace(f"r{each % 3}", "north" if each < 3 else "south") for each in range(1, 7)}
@@ -48,6 +50,9 @@ def facts(*partitions: PartitionState, settings: TopicSettings = SAFE, **eligibl
         (Fault(Blow.KILL, racks=("r1",), seconds=5), 3),  # brokers 1 and 4
         (Fault(Blow.KILL, idcs=("north",), seconds=5), 2),  # brokers 1 and 2
         (Fault(Blow.CLOCK, brokers=(2,), ahead_s=-7200.0, seconds=5), 1),
+        (Fault(Blow.SLOW_FOLLOWER, brokers=(1,), share=0.5, seconds=5), 1),  # follows in the second
+        (Fault(Blow.SLOW_FOLLOWER, brokers=(1, 2), share=0.5, seconds=5), 2),
+        (Fault(Blow.SLOW_DISK, brokers=(1,), each_s=1.0, seconds=5), 2),
     ],
 )
 def test_a_fault_touches_the_partitions_that_it_is_about(fault: Fault, touched: int) -> None:
@@ -127,6 +132,37 @@ def test_times_of_the_configuration_count() -> None:
         predict(replace(now(t=facts(full(1, 2, 3))), times=times), fault, [True])[0] for times in (Times(), quick)
     )
     assert soon.silent_s.most_s < usual.silent_s.most_s - 5
+
+
+ON_DIRS = (
+    LogDir(1, "/a", replicas={TopicPartition("t", 0): LogDirReplica(1, 0, is_future=False)}),
+    LogDir(1, "/b", replicas={TopicPartition("t", 1): LogDirReplica(1, 0, is_future=False)}),
+    LogDir(2, "/a", replicas={TopicPartition("t", 1): LogDirReplica(1, 0, is_future=False)}),
+    LogDir(2, "/b", replicas={TopicPartition("t", 0): LogDirReplica(1, 0, is_future=False)}),
+)
+
+
+def test_of_log_dirs_that_fail_on_two_brokers_a_partition_loses_the_copy_that_is_on_one() -> None:
+    """Min ISR 2 is met without either of them, and with both gone nobody is acknowledged by acks=all."""
+    at = replace(now(t=facts(full(1, 2, 3), full(2, 1, 3))), log_dirs=ON_DIRS)
+    (found,) = predict(at, Fault(Blow.LOG_DIR, brokers=(1, 2), log_dirs=("/a",), seconds=0), [True])
+    assert (found.partitions, found.lost, found.ended) == (2, Lost.NONE, Ended.ELECTED)
+    both = Fault(Blow.LOG_DIR, brokers=(1, 2), log_dirs=("/a", "/b"), seconds=0)
+    (found,) = predict(at, both, [True])
+    assert (found.ended, halting(at, both)) == (Ended.NEVER, (1, 2))
+
+
+def test_a_log_dir_that_is_repaired_serves_again() -> None:
+    at = replace(now(t=facts(full(1))), log_dirs=ON_DIRS)
+    at = replace(at, topics={"t": facts(full(1), settings=TopicSettings(1, False))})
+    (found,) = predict(at, Fault(Blow.LOG_DIR, brokers=(1,), log_dirs=("/a",), seconds=20), [True])
+    assert (found.lost, found.ended, found.awaited) == (Lost.NONE, Ended.RETURNED, (1,))
+    assert found.silent_s.least_s >= 25
+
+
+def test_log_dirs_are_named_for_disks_alone() -> None:
+    with pytest.raises(InvalidInput, match="log_dirs: not of this fault"):
+        Fault(Blow.KILL, brokers=(1,), log_dirs=("/a",))
 
 
 @pytest.mark.parametrize(
