@@ -14,7 +14,7 @@ from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.faults.controller import NO_LEADER, Record, Settings
 from guardian.model.faults.event import Act, Cut, ElectPreferred, Event, Heal, Story
 from guardian.model.faults.fault import Blow, Fault, acts
-from guardian.model.faults.outcome import Lost, Outcome, Span, outcome
+from guardian.model.faults.outcome import Chance, Lost, Outcome, Span, outcome
 from guardian.model.faults.stories import story
 from guardian.model.faults.times import Times
 from guardian.model.faults.unfolding import Beginning, Ended
@@ -47,6 +47,7 @@ class TopicPrediction:
     """Tell what a fault does to a topic, for producers with acks=all or acks=1.
 
     `partitions` are those that it touches, `may_lose` and `loses` counts of them; the rest is of the worst of them.
+    `read_lost` tells whether consumers had records that are gone.
     """
 
     topic: str
@@ -59,6 +60,7 @@ class TopicPrediction:
     silent_s: Span
     ended: Ended
     awaited: tuple[int, ...]
+    read_lost: Chance
 
 
 def predict(now: Cluster, fault: Fault, acks: Iterable[bool] = (True, False)) -> list[TopicPrediction]:
@@ -257,4 +259,5 @@ def _worst(topic: str, acks_all: bool, outcomes: list[Outcome]) -> TopicPredicti
         silent_s=slowest.silent_s,
         ended=slowest.ended,
         awaited=tuple(sorted({broker for each in outcomes for broker in each.awaited})),
+        read_lost=max(each.read_lost for each in outcomes),
     )

@@ -24,11 +24,12 @@ class Lost(IntEnum):
 
 
 class Chance(IntEnum):
-    """Tell whether something comes: in no way that a story can take, in some of them, or in all."""
+    """Tell whether something comes: in no way that a story can take, in some of them, or in all. Values are those of
+    the wire."""
 
-    NEVER = 0
-    MAYBE = 1
-    ALWAYS = 2
+    NEVER = 1
+    MAYBE = 2
+    ALWAYS = 3
 
     @staticmethod
     def of(ways: Iterable[bool]) -> Chance:

@@ -25,6 +25,8 @@ _NEVER = "never"
 _SHORT_S = 2.0
 _ACKS = {"": pb.PRODUCER_ACKS_UNSPECIFIED, "1": pb.ACKS_LEADER, "all": pb.ACKS_ALL}
 
+_READ_LOST = {pb.IN_NO_WAY: "nothing", pb.IN_SOME_WAYS: "perhaps some", pb.IN_ALL_WAYS: "some"}
+
 _BrokersOption = Annotated[
     list[int] | None, typer.Option("--broker", help="A broker's id; may be repeated.", show_default="none")
 ]
@@ -278,7 +280,7 @@ def _show(report: pb.FaultReport) -> None:
     if report.topics:
         echo()
         print_table(
-            ("TOPIC", "ACKS", "PARTITIONS", "MAY LOSE", "LOST", "SILENT", "UNTIL"),
+            ("TOPIC", "ACKS", "PARTITIONS", "MAY LOSE", "LOST", "READ AND LOST", "SILENT", "UNTIL"),
             [_row(topic) for topic in report.topics],
             right=("PARTITIONS", "MAY LOSE"),
             more=more_of(report.topics, "loses", "awaited"),
@@ -299,6 +301,7 @@ def _row(topic: pb.FaultPrediction) -> tuple[str, ...]:
         str(topic.partitions),
         str(topic.may_lose),
         _lost(topic),
+        _READ_LOST.get(topic.read_lost, "not told by this member"),
         _span(topic.silent_s),
         _until(topic),
     )

@@ -33,6 +33,13 @@ class LostKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LOST_UNFLUSHED: _ClassVar[LostKind]
     LOST_EVERYTHING: _ClassVar[LostKind]
 
+class Likelihood(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LIKELIHOOD_UNSPECIFIED: _ClassVar[Likelihood]
+    IN_NO_WAY: _ClassVar[Likelihood]
+    IN_SOME_WAYS: _ClassVar[Likelihood]
+    IN_ALL_WAYS: _ClassVar[Likelihood]
+
 class SilenceEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     NEVER_ENDED: _ClassVar[SilenceEnd]
@@ -104,6 +111,10 @@ LOST_SECONDS: LostKind
 LOST_SINCE_BEHIND: LostKind
 LOST_UNFLUSHED: LostKind
 LOST_EVERYTHING: LostKind
+LIKELIHOOD_UNSPECIFIED: Likelihood
+IN_NO_WAY: Likelihood
+IN_SOME_WAYS: Likelihood
+IN_ALL_WAYS: Likelihood
 NEVER_ENDED: SilenceEnd
 HEALED: SilenceEnd
 ISR_SHRUNK: SilenceEnd
@@ -337,7 +348,7 @@ class SecondsSpan(_message.Message):
     def __init__(self, least_s: _Optional[float] = ..., most_s: _Optional[float] = ...) -> None: ...
 
 class FaultPrediction(_message.Message):
-    __slots__ = ("topic", "acks_all", "partitions", "may_lose", "loses", "lost", "lost_s", "silent_s", "ended", "awaited")
+    __slots__ = ("topic", "acks_all", "partitions", "may_lose", "loses", "lost", "lost_s", "silent_s", "ended", "awaited", "read_lost")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     ACKS_ALL_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
@@ -348,6 +359,7 @@ class FaultPrediction(_message.Message):
     SILENT_S_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
     AWAITED_FIELD_NUMBER: _ClassVar[int]
+    READ_LOST_FIELD_NUMBER: _ClassVar[int]
     topic: str
     acks_all: bool
     partitions: int
@@ -358,7 +370,8 @@ class FaultPrediction(_message.Message):
     silent_s: SecondsSpan
     ended: SilenceEnd
     awaited: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, topic: _Optional[str] = ..., acks_all: _Optional[bool] = ..., partitions: _Optional[int] = ..., may_lose: _Optional[int] = ..., loses: _Optional[int] = ..., lost: _Optional[_Union[LostKind, str]] = ..., lost_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., silent_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., ended: _Optional[_Union[SilenceEnd, str]] = ..., awaited: _Optional[_Iterable[int]] = ...) -> None: ...
+    read_lost: Likelihood
+    def __init__(self, topic: _Optional[str] = ..., acks_all: _Optional[bool] = ..., partitions: _Optional[int] = ..., may_lose: _Optional[int] = ..., loses: _Optional[int] = ..., lost: _Optional[_Union[LostKind, str]] = ..., lost_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., silent_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., ended: _Optional[_Union[SilenceEnd, str]] = ..., awaited: _Optional[_Iterable[int]] = ..., read_lost: _Optional[_Union[Likelihood, str]] = ...) -> None: ...
 
 class FaultReport(_message.Message):
     __slots__ = ("cluster", "fault", "topics", "topics_in_all", "topics_that_may_lose", "keeps_elr", "advice")

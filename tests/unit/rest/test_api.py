@@ -226,6 +226,7 @@ def test_a_fault_is_predicted(service: Service) -> None:
     answer = service.web.post(f"{API}/clusters/live/what-if", json=body)
     found = checked(answer, "post", "/clusters/{cluster}/what-if")
     assert (found["fault"], [each["lost"] for each in found["topics"]]) == ("kill of broker 1", ["LOST_NOTHING"])
+    assert [each["read_lost"] for each in found["topics"]] == ["IN_NO_WAY"]
 
 
 @pytest.mark.parametrize(
