@@ -47,7 +47,7 @@ class TopicPrediction:
     """Tell what a fault does to a topic, for producers with acks=all or acks=1.
 
     `partitions` are those that it touches, `may_lose` and `loses` counts of them; the rest is of the worst of them.
-    `read_lost` tells whether consumers had records that are gone.
+    `read_lost` tells whether consumers had records that are gone, `unread_s` how long they get nothing new.
     """
 
     topic: str
@@ -61,6 +61,7 @@ class TopicPrediction:
     ended: Ended
     awaited: tuple[int, ...]
     read_lost: Chance
+    unread_s: Span
 
 
 def predict(now: Cluster, fault: Fault, acks: Iterable[bool] = (True, False)) -> list[TopicPrediction]:
@@ -260,4 +261,5 @@ def _worst(topic: str, acks_all: bool, outcomes: list[Outcome]) -> TopicPredicti
         ended=slowest.ended,
         awaited=tuple(sorted({broker for each in outcomes for broker in each.awaited})),
         read_lost=max(each.read_lost for each in outcomes),
+        unread_s=max((each.unread_s for each in outcomes), key=lambda span: span.most_s),
     )

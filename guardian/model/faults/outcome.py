@@ -58,8 +58,9 @@ class Outcome:
 
     `lost` is the worst kind that can come, `is_certain` tells that every way loses something, and `lost_s` how many
     seconds of what was produced. `read_lost` tells whether readers had records that are gone. `silent_s` is the longest
-    time without an acknowledgement. `ended` says how it ends in the slowest way, `awaited` which brokers were waited
-    for meanwhile, `leaders` who may lead at the end, and `elrs` every ELR that is passed through, ids in order.
+    time without an acknowledgement, `unread_s` the longest in which a reader gets nothing new. `ended` says how the
+    silence ends in the slowest way, `awaited` which brokers were waited for meanwhile, `leaders` who may lead at the
+    end, and `elrs` every ELR that is passed through, ids in order.
     """
 
     lost: Lost
@@ -71,6 +72,7 @@ class Outcome:
     awaited: tuple[int, ...]
     leaders: tuple[int, ...]
     elrs: frozenset[tuple[int, ...]]
+    unread_s: Span
 
     @property
     def is_safe(self) -> bool:
@@ -88,6 +90,7 @@ class _Play:
     awaited: tuple[int, ...]
     leader: int
     elrs: frozenset[tuple[int, ...]]
+    unread_s: float
 
 
 def outcome(
@@ -127,13 +130,14 @@ def outcome(
         awaited=tuple(sorted({each for play in plays for each in play.awaited})),
         leaders=tuple(sorted({play.leader for play in plays if play.leader != NO_LEADER})),
         elrs=frozenset().union(*(play.elrs for play in plays)),
+        unread_s=Span.of(play.unread_s for play in plays),
     )
 
 
 def _seen(world: World, story: Story) -> _Play:
     left = _left(world)
     made = [record for record in world.producer.acked if record not in left]
-    began_s, silent_s = _silence(world, story)
+    began_s, silent_s = _silence(world.producer.acked_at_s, story)
     return _Play(
         lost=_kind(left, lost=bool(made)),
         lost_s=len(made) * STEP_S,
@@ -143,6 +147,7 @@ def _seen(world: World, story: Story) -> _Play:
         awaited=tuple(world.awaited),
         leader=world.record.leader,
         elrs=frozenset(tuple(sorted(elr)) for elr in world.elrs),
+        unread_s=_silence(world.reader.had_at_s, story)[1],
     )
 
 
@@ -163,11 +168,10 @@ def _kind(left: set[int], *, lost: bool) -> Lost:
     return Lost.SECONDS if lost else Lost.NONE
 
 
-def _silence(world: World, story: Story) -> tuple[float, float]:
-    """Return (since when, how long) producers heard nothing, at the longest; a step is no silence."""
-    acked_at_s = world.producer.acked_at_s
-    began = [] if acked_at_s and acked_at_s[0] <= 0 else [0.0]
-    times = [*began, *acked_at_s, story.until_s]
+def _silence(moments: list[float], story: Story) -> tuple[float, float]:
+    """Return (since when, how long) a client heard nothing, at the longest; a step is no silence."""
+    began = [] if moments and moments[0] <= 0 else [0.0]
+    times = [*began, *moments, story.until_s]
     gaps = [(after - before, before) for before, after in pairwise(times)]
     length_s, began_s = max(gaps, key=lambda gap: (gap[0], -gap[1]))
     return (began_s, length_s) if length_s > 2 * STEP_S else (began_s, 0.0)

@@ -280,7 +280,7 @@ def _show(report: pb.FaultReport) -> None:
     if report.topics:
         echo()
         print_table(
-            ("TOPIC", "ACKS", "PARTITIONS", "MAY LOSE", "LOST", "READ AND LOST", "SILENT", "UNTIL"),
+            ("TOPIC", "ACKS", "PARTITIONS", "MAY LOSE", "LOST", "READ AND LOST", "SILENT", "UNTIL", "READERS WAIT"),
             [_row(topic) for topic in report.topics],
             right=("PARTITIONS", "MAY LOSE"),
             more=more_of(report.topics, "loses", "awaited"),
@@ -304,6 +304,7 @@ def _row(topic: pb.FaultPrediction) -> tuple[str, ...]:
         _READ_LOST.get(topic.read_lost, "not told by this member"),
         _span(topic.silent_s),
         _until(topic),
+        _span(topic.unread_s) if topic.HasField("unread_s") else "not told by this member",
     )
 
 

@@ -348,7 +348,7 @@ class SecondsSpan(_message.Message):
     def __init__(self, least_s: _Optional[float] = ..., most_s: _Optional[float] = ...) -> None: ...
 
 class FaultPrediction(_message.Message):
-    __slots__ = ("topic", "acks_all", "partitions", "may_lose", "loses", "lost", "lost_s", "silent_s", "ended", "awaited", "read_lost")
+    __slots__ = ("topic", "acks_all", "partitions", "may_lose", "loses", "lost", "lost_s", "silent_s", "ended", "awaited", "read_lost", "unread_s")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     ACKS_ALL_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
@@ -360,6 +360,7 @@ class FaultPrediction(_message.Message):
     ENDED_FIELD_NUMBER: _ClassVar[int]
     AWAITED_FIELD_NUMBER: _ClassVar[int]
     READ_LOST_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_S_FIELD_NUMBER: _ClassVar[int]
     topic: str
     acks_all: bool
     partitions: int
@@ -371,7 +372,8 @@ class FaultPrediction(_message.Message):
     ended: SilenceEnd
     awaited: _containers.RepeatedScalarFieldContainer[int]
     read_lost: Likelihood
-    def __init__(self, topic: _Optional[str] = ..., acks_all: _Optional[bool] = ..., partitions: _Optional[int] = ..., may_lose: _Optional[int] = ..., loses: _Optional[int] = ..., lost: _Optional[_Union[LostKind, str]] = ..., lost_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., silent_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., ended: _Optional[_Union[SilenceEnd, str]] = ..., awaited: _Optional[_Iterable[int]] = ..., read_lost: _Optional[_Union[Likelihood, str]] = ...) -> None: ...
+    unread_s: SecondsSpan
+    def __init__(self, topic: _Optional[str] = ..., acks_all: _Optional[bool] = ..., partitions: _Optional[int] = ..., may_lose: _Optional[int] = ..., loses: _Optional[int] = ..., lost: _Optional[_Union[LostKind, str]] = ..., lost_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., silent_s: _Optional[_Union[SecondsSpan, _Mapping]] = ..., ended: _Optional[_Union[SilenceEnd, str]] = ..., awaited: _Optional[_Iterable[int]] = ..., read_lost: _Optional[_Union[Likelihood, str]] = ..., unread_s: _Optional[_Union[SecondsSpan, _Mapping]] = ...) -> None: ...
 
 class FaultReport(_message.Message):
     __slots__ = ("cluster", "fault", "topics", "topics_in_all", "topics_that_may_lose", "keeps_elr", "advice")

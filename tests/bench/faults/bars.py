@@ -20,6 +20,7 @@ MEASURES = (
     Measure("wrong_lost", "losses foretold for certain that did not come", "topics", Better.LOWER, 0, BarOn.OURS),
     Measure("wrong_safe", "losses where nothing was to be lost", "topics", Better.LOWER, 0, BarOn.OURS),
     Measure("silence_in_band", "silences as long as foretold", "%", Better.HIGHER, 95, BarOn.OURS),
+    Measure("readers_in_band", "readers that waited as long as foretold", "%", Better.HIGHER, 95, BarOn.OURS),
 )
 _LEAST_SETTINGS = 4
 
@@ -29,6 +30,7 @@ def judged(rows: Iterable[Row]) -> Mapping[str, Figures]:
     found = sorted(rows, key=lambda row: row.story)
     settings = {story: {row.setting for row in of} for story, of in groupby(found, key=lambda row: row.story)}
     silences = [row.verdict.in_band for row in found if row.is_silence_foretold]
+    waits = [row.verdict.read_in_band for row in found if row.is_silence_foretold and row.happened.readers]
     fault = "" if silences else "nothing was measured"
     read, elr = sum(row.verdict.wrong_read for row in found), sum(row.verdict.wrong_elr for row in found)
     undecided = sum(not row.predicted.is_safe and not row.predicted.is_certain for row in found)
@@ -46,5 +48,8 @@ def judged(rows: Iterable[Row]) -> Mapping[str, Figures]:
         ),
         "silence_in_band": Figures(
             100 * sum(silences) / max(1, len(silences)), None, f"{len(silences)} silences", fault
+        ),
+        "readers_in_band": Figures(
+            100 * sum(waits) / max(1, len(waits)), None, f"{len(waits)} readers", "" if waits else "nobody read"
         ),
     }

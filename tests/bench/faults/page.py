@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from guardian.model.faults.outcome import Span
 from tests.bench.faults.rows import Row, loss_text, read_text
 
 _HEAD = """\
@@ -50,20 +51,29 @@ def page(rows: Iterable[Row], times: str) -> str:
 
 def _line(same: Sequence[Row]) -> str:
     first = same[0]
-    least_s = min(row.predicted.silent_s.least_s for row in same)
-    most_s = max(row.predicted.silent_s.most_s for row in same)
     right = sum(not (row.verdict.wrong_lost or row.verdict.wrong_safe) for row in same)
     in_band = sum(row.verdict.in_band for row in same)
-    silent = f"{least_s:.0f} to {most_s:.0f} s" if first.is_silence_foretold else "not told"
+    silent = _span(row.predicted.silent_s for row in same) if first.is_silence_foretold else "not told"
     return (
         f"| {'on' if first.elr else 'off'} | {first.setting.name} | {loss_text(first.predicted)} "
         f"| {_range([len(row.happened.lost) for row in same])} of {_range([row.happened.acked for row in same])} "
         f"| {silent} | {_range([round(row.happened.silent_s) for row in same])} s "
-        f"| {read_text(first.predicted)} | {_read(same)} "
+        f"| {_read_predicted(same)} | {_read(same)} "
         f"| loss {right} of {len(same)}"
         + (f", silence {in_band} of {len(same)}" if first.is_silence_foretold else "")
         + f" | {max(row.day for row in same)} |"
     )
+
+
+def _read_predicted(same: Sequence[Row]) -> str:
+    first = same[0]
+    silent = f", silent {_span(row.predicted.unread_s for row in same)}" if first.is_silence_foretold else ""
+    return f"{read_text(first.predicted)}{silent}"
+
+
+def _span(spans: Iterable[Span]) -> str:
+    found = list(spans)
+    return f"{min(each.least_s for each in found):.0f} to {max(each.most_s for each in found):.0f} s"
 
 
 def _read(same: Sequence[Row]) -> str:

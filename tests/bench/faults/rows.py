@@ -79,7 +79,9 @@ def elr_text(elrs: Iterable[tuple[int, ...]]) -> str:
 def line_of(row: Row) -> str:
     """Return a row as one line, for whoever waits for the next."""
     silent, wrong = row.predicted.silent_s, list(_wrong(row))
-    readers = f", {describe_readers(row.happened.readers)} ({read_text(row.predicted)})" if row.happened.readers else ""
+    unread = row.predicted.unread_s
+    foretold = f"{read_text(row.predicted)}, {unread.least_s:.1f} to {unread.most_s:.1f}"
+    readers = f", {describe_readers(row.happened.readers)} ({foretold})" if row.happened.readers else ""
     elrs = f", ELR {elr_text(row.happened.elrs)} ({elr_text(row.predicted.elrs)})" if row.happened.elrs else ""
     return (
         f"{row.story}, ELR {'on' if row.elr else 'off'}, {row.setting.name}: lost {len(row.happened.lost)} of "
@@ -98,5 +100,6 @@ def _wrong(row: Row) -> Iterator[str]:
         "READERS": verdict.wrong_read,
         "ELR": verdict.wrong_elr,
         "SILENCE": row.is_silence_foretold and not verdict.in_band,
+        "READERS' SILENCE": row.is_silence_foretold and not verdict.read_in_band,
     }
     return (name for name, is_so in found.items() if is_so)

@@ -20,7 +20,8 @@ from tests.integration.predictions.settings import OF_OTHER_CLIENTS, SETTINGS
 from tests.integration.predictions.watching import State
 
 ELRS = frozenset({(), (3,), (2, 3)})
-SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Chance.NEVER, Span(6.0, 11.5), Ended.HEALED, (), (2,), ELRS)
+READ = Span(8.0, 12.0)
+SAFE = Outcome(Lost.NONE, False, Span(0.0, 0.0), Chance.NEVER, Span(6.0, 11.5), Ended.HEALED, (), (2,), ELRS, READ)
 LOSES = replace(SAFE, lost=Lost.SECONDS, is_certain=True, lost_s=Span(30.0, 45.0))
 MAY_LOSE = replace(LOSES, is_certain=False, lost_s=Span(0.0, 1.0))
 FINE = Happened(1000, frozenset(), 7.0)
@@ -63,6 +64,7 @@ def test_readers_contradict_what_was_certain_and_did_not_come(
 ) -> None:
     row = replace(ROW, predicted=replace(LOSES, read_lost=read_lost), happened=replace(LOST_SOME, readers=readers))
     assert row.verdict.wrong_read == wrong_read
+    assert row.verdict.read_in_band
     assert line_of(row).endswith("; wrong: READERS") == wrong_read
     assert _remark(row).startswith(f"{int(wrong_read)} wrong about what readers had, ")
 
@@ -74,6 +76,14 @@ def _remark(row: Row) -> str:
 @pytest.mark.parametrize(("silent_s", "in_band"), [(4.9, False), (5.0, True), (14.5, True), (14.6, False)])
 def test_silence_has_a_second_before_and_three_after(silent_s: float, in_band: bool) -> None:
     assert replace(ROW, happened=Happened(10, frozenset(), silent_s)).verdict.in_band == in_band
+
+
+@pytest.mark.parametrize(("silent_s", "in_band"), [(6.9, False), (7.0, True), (15.0, True), (15.1, False)])
+def test_so_does_the_time_in_which_a_reader_gets_nothing_new(silent_s: float, in_band: bool) -> None:
+    row = replace(ROW, happened=replace(FINE, readers=Readers(0, silent_s)))
+    assert row.verdict.read_in_band == in_band
+    assert line_of(row).endswith("; wrong: READERS' SILENCE") != in_band
+    assert rows(MEASURES, judged([row]))[4].ok == in_band
 
 
 SEEN = frozenset({(), (2, 3)})
@@ -140,20 +150,22 @@ def test_a_run_is_held_against_what_is_predicted_today() -> None:
     assert 5 < silent.least_s < silent.most_s < 15, "broker.session.timeout.ms of the lab is 6 s"
     (line,) = (line_of(row) for row in rows_now if row.setting == SETTINGS[0])
     assert "kill-leader: leader killed, ELR on, min-isr-1.clean.acks-all.librdkafka: lost 2 of 1000 (nothing)" in line
-    assert "readers lost 1, silent 8.2 s (none), ELR 2+3 (none)" in line
+    assert "readers lost 1, silent 8.2 s (none, 6.2 to 11.5), ELR 2+3 (none)" in line
     assert line.endswith("; wrong: SAFETY, READERS, ELR")
 
 
 def test_the_bars_are_those_of_the_worst_rows() -> None:
-    faults = [replace(ROW, story=f"fault {number}", setting=each) for number in range(15) for each in SETTINGS[:4]]
+    read = replace(ROW, happened=replace(FINE, readers=Readers(0, 9.0)))
+    faults = [replace(read, story=f"fault {number}", setting=each) for number in range(15) for each in SETTINGS[:4]]
     assert {row.measure.id: row.ok for row in rows(MEASURES, judged(faults))} == {
         "matrix_faults": True,
         "wrong_lost": True,
         "wrong_safe": True,
         "silence_in_band": True,
+        "readers_in_band": True,
     }
     wrong = [*faults[:-2], replace(faults[-2], happened=LOST_SOME), replace(faults[-1], predicted=LOSES)]
-    assert [row.ok for row in rows(MEASURES, judged(wrong))] == [True, False, False, True]
+    assert [row.ok for row in rows(MEASURES, judged(wrong))] == [True, False, False, True, True]
     assert not rows(MEASURES, judged(faults[:-1]))[0].ok, "a fault counts when four settings met it"
     assert not any(row.ok for row in rows(MEASURES, judged([])))
     loud = [replace(row, happened=Happened(1, frozenset(), 60.0)) for row in faults[:4]]
@@ -166,8 +178,8 @@ def test_repeats_are_one_line_of_the_page_with_the_least_and_the_most() -> None:
     told = page([read, again], "`replica.lag.time.max.ms` 10000")
     (line,) = (line for line in told.splitlines() if line.startswith("| on |"))
     assert (
-        "| nothing | 0 of 1000 to 1100 | 6 to 12 s | 7 to 12 s | none | 0, silent 9 s "
+        "| nothing | 0 of 1000 to 1100 | 6 to 12 s | 7 to 12 s | none, silent 8 to 12 s | 0, silent 9 s "
         "| loss 2 of 2, silence 2 of 2 | 2026-11-30 |" in line
     )
     (unread,) = (line for line in page([again], "").splitlines() if line.startswith("| on |"))
-    assert "| none | not measured |" in unread
+    assert "| none, silent 8 to 12 s | not measured |" in unread

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
@@ -34,9 +34,13 @@ def client(member: Member) -> Iterator[GuardianClient]:
         yield client
 
 
-def run(member: Member, *arguments: str) -> tuple[int, str]:
+def invoked(member: Member, *arguments: str) -> Result:
     member_at = ("--cluster", "live", "--endpoints", member.endpoint, "--timeout", f"{CALL_S:.0f}s")
-    result = CliRunner().invoke(app, ["what-if", *arguments, *member_at])
+    return CliRunner().invoke(app, ["what-if", *arguments, *member_at])
+
+
+def run(member: Member, *arguments: str) -> tuple[int, str]:
+    result = invoked(member, *arguments)
     return result.exit_code, result.output
 
 
@@ -52,6 +56,8 @@ def test_a_cut_is_predicted_for_both_kinds_of_producers(client: GuardianClient) 
     assert report.topics[0].lost_s.least_s > 30
     assert report.topics[1].silent_s.most_s > 40
     assert {each.read_lost for each in report.topics} == {pb.IN_NO_WAY}  # readers get what all of the ISR have
+    for each in report.topics:  # and stay with a leader that nobody follows any more
+        assert 31 < each.unread_s.least_s < each.unread_s.most_s < 54
     assert (report.topics_in_all, report.topics_that_may_lose, report.keeps_elr) == (1, 1, True)
     assert report.fault == "cut 4 of broker 1"
     assert report.advice
@@ -240,6 +246,6 @@ def test_each_command_asks_about_its_fault_and_fail_guards_a_pipeline(member: Me
     ],
 )
 def test_what_is_typed_wrong_is_named_with_the_fix(member: Member, arguments: tuple[str, ...], sentence: str) -> None:
-    result = CliRunner().invoke(app, ["what-if", *arguments, "--cluster", "live", "--endpoints", member.endpoint])
+    result = invoked(member, *arguments)
     assert result.exit_code != 0
     assert sentence in str(result.exception) + result.output
