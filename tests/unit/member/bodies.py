@@ -81,12 +81,14 @@ def _plain(schema: Schema, of: Values, name: str) -> Any:
     """Return a value of a plain type, or an object that the schema says nothing about."""
     kinds: dict[str, type | tuple[type, ...]] = {"string": str, "integer": int, "number": (int, float), "object": dict}
     value = of(name)
-    if schema["type"] == "boolean":
+    of_several = schema["type"]
+    kind: str = of_several[0] if isinstance(of_several, list) else of_several
+    if kind == "boolean":
         return value is not False
-    if isinstance(value, kinds[schema["type"]]):
+    if isinstance(value, kinds[kind]):
         return value
     least: dict[str, Any] = {"string": "1", "integer": int(schema.get("minimum", 1)), "number": 1, "object": {}}
-    return schema.get("default") or least[schema["type"]]
+    return schema.get("default") or least[kind]
 
 
 def forms(handler: Callable[..., Any], of: Values) -> Iterator[dict[str, str]]:

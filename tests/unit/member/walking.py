@@ -23,6 +23,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from guardian.member.web_routes import routes_of
 from guardian.model.ticket import TicketState
+from guardian.rest.api import api_document, api_routes
 from guardian.rest.cruise_control.endpoints import BY_NAME, ENDPOINTS
 from tests.unit.member.bodies import Values, forms, json_bodies, queries
 from tests.unit.member.guarded import Rpc, every_rpc, headers
@@ -30,7 +31,7 @@ from tests.unit.member.two_clusters import HOOK, MARKER, MINE, Texts, TwoCluster
 
 _STREAM_S = 20.0  # those of what has ended end by themselves
 _TIMES = {"from_ms": -1_800_000, "since_ms": -1_800_000, "to_ms": 0, "until_ms": 0}  # of now
-_FIXED = {"partition": 0, "until_caught_up": True, "ahead_s": 60.0}
+_FIXED = {"partition": 0, "until_caught_up": True, "ahead_s": 60.0, "share": 0.5, "each_s": 2.0}
 _COUNTS = (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT32)
 _MOST_REPLIES = 50
 _DEPTH = 3
@@ -92,6 +93,7 @@ def values(texts: Texts, plan_hash: str, state: TicketState = TicketState.PENDIN
         "host": texts("machine"),
         "disk": texts("disk"),
         "path": f"/{texts('dir')}/a",
+        "log_dirs": f"/{texts('dir')}/a",
         "reason": "because",
         "kind": "balance",
     }
@@ -309,6 +311,9 @@ def walk_bodies(both: TwoClusters, name: str, *, of_roles: bool = False) -> Iter
     other cluster sends one kind: that is refused, whatever else it holds. `of_roles`: without what every viewer may.
     """
     document = both.application.openapi()
+    document["components"]["schemas"] |= api_document(api_routes())["components"][
+        "schemas"
+    ]  # some are made of messages
     with _browser(both, name) as browser:
         for method, template, handler in routes_of(both.application):
             if method == "GET":
