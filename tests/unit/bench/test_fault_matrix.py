@@ -83,7 +83,7 @@ def test_so_does_the_time_in_which_a_reader_gets_nothing_new(silent_s: float, in
     row = replace(ROW, happened=replace(FINE, readers=Readers(0, silent_s)))
     assert row.verdict.read_in_band == in_band
     assert line_of(row).endswith("; wrong: READERS' SILENCE") != in_band
-    assert f"{int(in_band)} of 1 readers" in rows(MEASURES, judged([row]))[3].what
+    assert f"{int(in_band)} of 1 readers" in rows(MEASURES, judged([row]))[3].figures.how
 
 
 SEEN = frozenset({(), (2, 3)})
