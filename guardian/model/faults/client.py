@@ -11,7 +11,7 @@ from guardian.model.faults.times import Pace, Times
 
 
 @dataclass(slots=True, kw_only=True)
-class Client:
+class PartitionClient:
     """A client of one partition; `believed` leads, as far as it knows. Clients reach every broker."""
 
     times: Times

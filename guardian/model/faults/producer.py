@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from guardian.model.faults.client import Client
+from guardian.model.faults.client import PartitionClient
 from guardian.model.faults.replica import Replica
 
 
 @dataclass(slots=True, kw_only=True)
-class Producer(Client):
+class Producer(PartitionClient):
     """A producer with retries."""
 
     acks_all: bool

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from guardian.model.faults.client import Client
+from guardian.model.faults.client import PartitionClient
 from guardian.model.faults.replica import Replica
 
 
 @dataclass(slots=True, kw_only=True)
-class Reader(Client):
+class PartitionReader(PartitionClient):
     """A consumer of one partition, which begins anew where a leader lacks what was read."""
 
     had: set[int] = field(default_factory=set)

@@ -37,7 +37,7 @@ from guardian.model.faults.event import (
     Story,
 )
 from guardian.model.faults.producer import Producer
-from guardian.model.faults.reader import Reader
+from guardian.model.faults.reader import PartitionReader
 from guardian.model.faults.replica import Replica
 from guardian.model.faults.times import Pace, Times
 
@@ -95,7 +95,7 @@ class World:
     record: Record
     replicas: dict[int, Replica]
     producer: Producer
-    reader: Reader
+    reader: PartitionReader
     now_s: float = 0.0
     cut: set[tuple[int, int]] = field(default_factory=set)
     down: set[int] = field(default_factory=set)  # controllers that are killed or paused
@@ -129,7 +129,7 @@ class World:
                 for each in record.replicas
             },
             Producer(acks_all=acks_all, times=times, pace=pace, believed=record.leader, epoch=record.epoch),
-            Reader(times=times, pace=pace, believed=record.leader, epoch=record.epoch),
+            PartitionReader(times=times, pace=pace, believed=record.leader, epoch=record.epoch),
             active=controllers[0] if controllers else NO_LEADER,
             was_away=set(start.dead),
             elrs={record.elr},
