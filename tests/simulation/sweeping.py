@@ -12,8 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import pytest
+
 from guardian.model.ticket import TicketState
 from tests.simulation.world import Crash, Moment, Wire
+
+# Where a driver may die at a call: before it, after it, or before it and yet it reaches Kafka so many calls later. A
+# call that is no write is not made late, so that "late" is "before" for it.
+DEATHS = pytest.mark.parametrize(
+    ("after", "late"),
+    [
+        pytest.param(False, 0, id="before", marks=pytest.mark.long),
+        pytest.param(True, 0, id="after"),
+        pytest.param(False, 1, id="late"),
+        pytest.param(False, 8, id="later", marks=pytest.mark.long),
+    ],
+)
 
 
 class SweptWorld(Protocol):

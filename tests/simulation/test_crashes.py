@@ -10,6 +10,7 @@ import pytest
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.world import MB, Crash, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
@@ -103,9 +104,7 @@ def calls_of(story: Callable[[World], None]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
+@DEATHS
 def test_a_crash_at_any_call_leads_to_the_same_end(after: bool, late: int) -> None:
     calls = calls_of(run_to_the_end)
     assert calls > 60
@@ -118,9 +117,7 @@ def test_a_crash_at_any_call_leads_to_the_same_end(after: bool, late: int) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ticks", [2, 4, 7])
-@pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
+@DEATHS
 def test_a_crash_at_any_call_of_a_cancelled_ticket_leads_back(ticks: int, after: bool, late: int) -> None:
     story = cancel_after(ticks)
     for die_at in range(1 + (ticks + late) % 2, calls_of(story) + 1, 2):  # every second call: others in other cases
@@ -135,7 +132,7 @@ def test_a_crash_at_any_call_of_a_cancelled_ticket_leads_back(ticks: int, after:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cancel_at", [None, 3, 9, 14])
-@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
+@DEATHS
 def test_whatever_crashes_no_cold_replica_ever_leads_a_tiered_partition(
     cancel_at: int | None, after: bool, late: int
 ) -> None:

@@ -32,14 +32,11 @@ from guardian.tickets.kinds.topic_config import TopicConfig, TopicSetting
 from tests.simulation import test_kind_crashes as kinds
 from tests.simulation import test_operation_crashes as operations
 from tests.simulation.operations import OperationsWorld
-from tests.simulation.sweeping import Deaths, sweep, tick_until
+from tests.simulation.sweeping import DEATHS, Deaths, sweep, tick_until
 from tests.simulation.world import CLUSTER, MB, World, move
 
 pytestmark = pytest.mark.slow
 
-MODES = pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
 ISOLATE_LABEL = tasks.Isolate.kind
 FEW = 10**6  # so many calls no story has: one death for each moment
 
@@ -596,6 +593,6 @@ def test_a_ticket_ends_as_it_should_though_a_driver_dies_at_each_of_its_moments(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("story", STORIES, ids=str)
-@MODES
+@DEATHS
 def test_there_is_no_call_of_any_kind_at_which_a_death_changes_the_end(story: Story, after: bool, late: int) -> None:
     story.sweep(after, late, every=1)

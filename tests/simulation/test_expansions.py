@@ -11,6 +11,7 @@ from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
 
 pytestmark = pytest.mark.slow
@@ -51,7 +52,7 @@ def expanded_in_mid_move(world: World, partition: TopicPartition = T2) -> World:
     return world
 
 
-@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
+@DEATHS
 def test_new_partitions_are_planned_at_the_end_whatever_dies_meanwhile(after: bool, late: int) -> None:
     rehearsal = expanded_in_mid_move(emptying(Planner())).run()
     for die_at in range(1, rehearsal.wire.calls + 1, 3):

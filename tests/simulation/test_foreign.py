@@ -13,13 +13,11 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.simulation.operations import OperationsWorld
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.world import MB, Crash, World, move
 
 T0 = TopicPartition("t", 0)
 THEIRS = TopicPartition("theirs", 0)
-DEATHS = pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"]
-)
 
 
 def world_with_two() -> World:

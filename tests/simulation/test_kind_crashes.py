@@ -16,11 +16,8 @@ from guardian.model.topology import TopicPartition
 from guardian.tickets.kinds import acl_repair
 from guardian.tickets.kinds.acl_repair import AclRepair
 from guardian.tickets.kinds.requested import Facts
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
-
-DEATHS = pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
 
 
 def making_world() -> World:

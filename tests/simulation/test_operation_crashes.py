@@ -23,14 +23,11 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
 from tests.simulation.operations import OperationsWorld
-from tests.simulation.sweeping import sweep, tick, tick_until
+from tests.simulation.sweeping import DEATHS, sweep, tick, tick_until
 from tests.simulation.world import CLUSTER, MB
 
 pytestmark = pytest.mark.slow
 
-MODES = pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
 ORDER = (
     OperationPhase.VALIDATE,
     OperationPhase.EXCLUDE,
@@ -104,7 +101,7 @@ def is_removed(world: OperationsWorld) -> None:
 
 
 @pytest.mark.slow
-@MODES
+@DEATHS
 def test_a_removal_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
     sweep(removal_world, run_while_topics_come, is_removed, after, late, every=8)
 
@@ -181,14 +178,14 @@ def is_unmarked(world: OperationsWorld) -> None:
 
 
 @pytest.mark.parametrize("phase", REMOVAL_PHASES)
-@MODES
+@DEATHS
 def test_a_cancelled_removal_leaves_no_mark(phase: OperationPhase, after: bool, late: int) -> None:
     deaths = sweep(removal_world, cancelled_at(phase), is_unmarked, after, late, 41, OperationsWorld.state)
     assert TicketState.CANCELLED in deaths.ends
 
 
 @pytest.mark.slow
-@MODES
+@DEATHS
 def test_a_removal_is_amended_to_more_and_fewer_brokers_while_it_runs(after: bool, late: int) -> None:
     def make() -> OperationsWorld:
         world = OperationsWorld(6)
@@ -531,13 +528,13 @@ def is_restarted(*nodes: int) -> Check:
 
 
 @pytest.mark.slow
-@MODES
+@DEATHS
 def test_a_rolling_restart_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
     sweep(restart_world, run_to_the_end, is_restarted(1, 2, 3, 4, 5, 6), after, late, every=12)
 
 
 @pytest.mark.slow
-@MODES
+@DEATHS
 def test_controllers_are_restarted_last_and_the_active_one_at_the_very_end(after: bool, late: int) -> None:
     def check(world: OperationsWorld) -> None:
         is_restarted(1, 2, 3, 4, 5, 6, 100, 101, 102)(world)
@@ -759,7 +756,7 @@ def is_restarted_in_part(world: OperationsWorld) -> None:
 
 
 @pytest.mark.parametrize("phase", RESTART_PHASES)
-@MODES
+@DEATHS
 def test_a_cancelled_restart_gives_all_leaders_back(phase: OperationPhase, after: bool, late: int) -> None:
     deaths = sweep(restart_world, cancelled_at(phase), is_restarted_in_part, after, late, 47, OperationsWorld.state)
     assert TicketState.CANCELLED in deaths.ends
@@ -967,13 +964,13 @@ def away_and_back(world: OperationsWorld) -> None:
 
 
 @pytest.mark.slow
-@MODES
+@DEATHS
 def test_brokers_go_offline_and_come_back_with_everything_as_it_was(after: bool, late: int) -> None:
     sweep(absence_world, away_and_back, is_back, after, late, every=8)
 
 
 @pytest.mark.parametrize("ticks", [2, 3, 4])
-@MODES
+@DEATHS
 def test_a_cancelled_offline_ticket_gives_all_of_it_back(ticks: int, after: bool, late: int) -> None:
     fresh = absence_world().orders()
 
@@ -1243,7 +1240,7 @@ def test_the_standing_of_each_broker_is_kept() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["removal", "restart", "absence"])
-@MODES
+@DEATHS
 def test_there_is_no_call_at_which_a_crash_changes_the_end(kind: str, after: bool, late: int) -> None:
     """Every single one: minutes."""
     stories: dict[str, tuple[Make, Story, Check]] = {

@@ -34,6 +34,7 @@ from guardian.protection.rules.protecting import (
 from guardian.protection.rules.protection_levers import LeverIdentity
 from guardian.settings.rules import SETTLE_MS
 from tests.memory_protection import MemoryProtectionStore
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.world import CLUSTER, MB, Crash, Wire, Wired
 
 pytestmark = pytest.mark.slow
@@ -261,9 +262,7 @@ def calls_of_the_story() -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
+@DEATHS
 def test_a_crash_at_any_call_leaves_nothing_behind(after: bool, late: int) -> None:
     calls = calls_of_the_story()
     assert calls > 200

@@ -12,7 +12,8 @@ from guardian.model.plan import PartitionMove, Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance
 from guardian.model.ticket import MAX_EXECUTION_BYTES, Ticket, TicketPart, TicketState, part_id
-from tests.simulation.test_ticket_life import CRASHES, Story, sweep, tick, turn, until
+from tests.simulation.sweeping import DEATHS
+from tests.simulation.test_ticket_life import Story, sweep, tick, turn, until
 from tests.simulation.world import CLUSTER, MB, World, move
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def all_moved(world: World) -> bool:
     return all(world.is_at(each, each.target) for moves in PARTS for each in moves)
 
 
-@CRASHES
+@DEATHS
 def test_parts_run_one_after_the_other_whatever_dies(after: bool, late: int) -> None:
     for world in sweep(three_parts, run, after, late, deaths=6):
         assert states(world) == [S.SUCCEEDED] * 3
@@ -107,7 +108,7 @@ def cancel_the_second(world: World) -> None:
     run(world)
 
 
-@CRASHES
+@DEATHS
 def test_who_cancels_a_part_cancels_all_that_follow(after: bool, late: int) -> None:
     for world in sweep(three_parts, cancel_the_second, after, late, deaths=4):
         assert states(world) == [S.SUCCEEDED, S.CANCELLED, S.REJECTED]
@@ -137,7 +138,7 @@ def back(world: World) -> None:
     assert order == ["t-1-3", "t-1-2", "t-1"]
 
 
-@CRASHES
+@DEATHS
 def test_the_way_back_begins_with_the_last_part(after: bool, late: int) -> None:
     for world in sweep(three_parts, back, after, late, deaths=4):
         assert states(world) == [S.ROLLED_BACK] * 3

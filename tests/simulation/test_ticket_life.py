@@ -9,15 +9,13 @@ import pytest
 from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState, TicketTransition
+from tests.simulation.sweeping import DEATHS
 from tests.simulation.test_crashes import FOREIGN_ENTRY, FOREIGN_RATE, is_at_target, mixed_world, tiered_world
 from tests.simulation.world import MB, Crash, World, move
 
 pytestmark = pytest.mark.slow
 
 Story = Callable[[World], None]
-CRASHES = pytest.mark.parametrize(
-    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
-)
 
 
 def turn(world: World, state: TicketState, ticket_id: str = "t-1") -> None:
@@ -154,7 +152,7 @@ def is_as_before(world: World) -> None:
 
 
 @pytest.mark.parametrize("ticks", [1, 3, 6])
-@CRASHES
+@DEATHS
 def test_a_paused_ticket_starts_nothing_and_ends_as_any_other(ticks: int, after: bool, late: int) -> None:
     for world in sweep(narrow_world, pause_after(ticks), after, late, deaths=4):
         is_at_target(world)
@@ -162,27 +160,27 @@ def test_a_paused_ticket_starts_nothing_and_ends_as_any_other(ticks: int, after:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [mixed_world, narrow_world])
-@CRASHES
+@DEATHS
 def test_a_ticket_is_rolled_back_whatever_dies(make: Callable[[], World], after: bool, late: int) -> None:
     for world in sweep(make, roll_back, after, late, deaths=9):
         is_as_before(world)
 
 
 @pytest.mark.slow
-@CRASHES
+@DEATHS
 def test_no_cold_replica_leads_a_tiered_partition_on_the_way_back(after: bool, late: int) -> None:
     """The invariant is checked after each call."""
     for world in sweep(tiered_world, roll_back, after, late, deaths=3):
         is_as_before(world)
 
 
-@CRASHES
+@DEATHS
 def test_what_a_cancelled_ticket_has_done_goes_back_too(after: bool, late: int) -> None:
     for world in sweep(narrow_world, roll_back_what_was_cancelled, after, late, deaths=5):
         is_as_before(world)
 
 
-@CRASHES
+@DEATHS
 def test_a_way_back_that_is_stopped_leaves_each_partition_at_one_of_its_two_places(after: bool, late: int) -> None:
     stayed = went = 0
     for world in sweep(narrow_world, stop_the_way_back, after, late, deaths=5):
