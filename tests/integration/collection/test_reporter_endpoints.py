@@ -165,7 +165,7 @@ def client_context(name: str) -> ssl.SSLContext:
     return context
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
 def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
     """4.3 with TLS at every port, 3.9 without."""
     kafka, tls = request.param, request.param == "4.3"

@@ -423,6 +423,7 @@ def test_the_command_writes_plans_and_leaves_nothing_behind(tmp_path: Path) -> N
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_job_keeps_the_goals_of_an_installed_package(tmp_path: Path) -> None:
     """Topic t1 is on broker 1, whose host is plain; its workers find what the driver has on its path."""
     lake, out = tmp_path / "lake", tmp_path / "plans.json"

@@ -125,6 +125,7 @@ def compiled_of(search: Path) -> set[str]:
     return {path.name for path in (search / "__pycache__").glob("*.nb[ci]")}
 
 
+@pytest.mark.long
 def test_what_two_workers_answer_is_what_one_process_answers(master: str, tmp_path: Path) -> None:
     """Plans of several clusters, by a search that no worker has to compile; and loads, by spark-submit."""
     lake, programs, settings = tmp_path / "lake", tmp_path / "programs", tmp_path / "settings"

@@ -492,6 +492,7 @@ def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     assert leftovers.of_cluster(admin, configs) == []
 
 
+@pytest.mark.long
 def test_a_broker_without_replicas_gets_its_share_and_nobody_else_gets_anything(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:

@@ -81,9 +81,10 @@ def test_the_storage_manager_keeps_its_word_on_a_real_hdfs() -> None:
     run_maven(PLUGIN / "pom.xml", "-Phdfs", "test")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "segment_bytes"),
-    [("4.3", "internal.segment.bytes"), pytest.param("3.9", "segment.bytes", marks=pytest.mark.long)],
+    [("4.3", "internal.segment.bytes"), ("3.9", "segment.bytes")],
 )
 def test_a_broker_offloads_to_hdfs_and_reads_back_whether_hdfs_is_up_or_down(
     version: str, segment_bytes: str, hdfs: MiniHdfs, tmp_path: Path

@@ -183,6 +183,7 @@ def test_a_killed_broker_leaves_an_orphan_that_its_successor_sweeps(members: Fed
         assert driver.metric("OrphanBytesSwept") == 1_000
 
 
+@pytest.mark.long
 def test_it_runs_in_kafka_3_9(members: Federation, tmp_path: Path) -> None:
     with driving(members, "old", tmp_path / "driver.log", kafka="3.9") as driver:
         driver.open("a", 1)

@@ -187,11 +187,13 @@ def test_no_body_makes_a_route_tell_of_another_cluster(both: TwoClusters) -> Non
     assert planned - answered(answers) <= REFUSED_AS_IT_IS.keys()
 
 
+@pytest.mark.long
 def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_what_he_may_not_change(both: TwoClusters) -> None:
     """He changes his cluster: nothing but the next one comes behind."""
     assert leaks(walk_rpcs(both, "ada", lambda rpc: not is_looking(rpc))) == {}
 
 
+@pytest.mark.long
 def test_an_admin_of_one_cluster_is_told_of_no_other_one_by_any_body(both: TwoClusters) -> None:
     """Last, as he changes his cluster. He gets as far as his cluster goes: past his role and the body's form."""
     answers = [*walk_bodies(both, "ada", of_roles=True)]
