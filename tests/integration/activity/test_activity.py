@@ -138,7 +138,7 @@ def is_refused(producer: Producer, topic: str) -> bool:
         return bool(error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
 def audited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """One broker, whose authorizer counts, with slices of a second."""
     spec = ClusterSpec("audited", brokers=1, log_dirs=1, sasl=True, kafka=request.param, settings=SETTINGS)

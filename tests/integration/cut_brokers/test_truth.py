@@ -253,6 +253,7 @@ def test_one_answer_is_enough_only_while_the_controllers_say_that_nobody_else_li
     require_open(looks(two, LOOKS_AT_ONCE))
 
 
+@pytest.mark.long
 def test_the_only_one_that_answers_is_not_believed_while_the_leader_that_replaced_it_is_dead(two: BrokerLab) -> None:
     before = witness.partitions(two.listener(1), [TOPIC])
     two.cut_from_controllers([1])

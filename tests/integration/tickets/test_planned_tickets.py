@@ -521,6 +521,7 @@ def rates(admin: KafkaControl) -> tuple[str, str]:
     return found[BROKER, "1"].get(LEADER_RATE, ""), found[BROKER, "3"].get(FOLLOWER_RATE, "")
 
 
+@pytest.mark.long
 def test_standing_rates_hold_a_running_ticket_back_and_end_without_a_trace(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], tmp_path: Path
 ) -> None:

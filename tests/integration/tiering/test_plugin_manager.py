@@ -196,6 +196,7 @@ def test_it_runs_in_kafka_3_9(members: Federation, tmp_path: Path) -> None:
         assert driver.metric("Segments") == 1
 
 
+@pytest.mark.long
 def test_while_guardian_is_down_look_ups_go_on_and_writes_come_back_as_retriable(
     members: Federation, driver: Driver
 ) -> None:
