@@ -135,7 +135,7 @@ test: check integration  ## everything CI runs: real brokers, real Spark, real p
 
 long: fault-tools plugin  ## before a release: the other ways to what `make test` shows, each a minute or more
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m long --basetemp=build/pytest/long
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "long and not soak" --basetemp=build/pytest/long
 
 soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, a leader that dies at each moment of tickets on real brokers, more histories, 10M events, Kafka's tiered-storage tests, the demo twice, the fault matrix measured anew
 	@mkdir -p build/pytest

@@ -17,8 +17,9 @@ import pytest
 from guardian.model.ticket import TicketState
 from tests.simulation.world import Crash, Moment, Wire
 
-# Where a driver may die at a call: before it, after it, or before it and yet it reaches Kafka so many calls later. A
-# call that is no write is not made late, so that "late" is "before" for it.
+# How a driver may die at a call: before it, after it, or in a write that reaches Kafka so many calls later. A call that
+# is no write is never late: "late" is "before" there. test_every_kind.py tells of writes that never reach Kafka, for
+# each kind of ticket at each of its moments.
 DEATHS = pytest.mark.parametrize(
     ("after", "late"),
     [
