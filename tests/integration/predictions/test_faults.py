@@ -33,7 +33,7 @@ SIX: Mapping[str, Callable[[Roles], Story]] = {
     ),
     "all lose their power": lambda roles: stories.power_loss(roles.brokers, roles.brokers),
 }
-QUICK = ("the leader is alone", "all lose their power")
+IN_MAKE_TEST = ("the leader is alone", "all lose their power")
 # Recorded of real brokers before there was a predictor: with other intervals and in part with other settings.
 LOST = {
     "the leader is cut from the controllers": {setting for setting in SETTINGS if not setting.is_acks_all},
@@ -49,7 +49,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in SIX]
+    "name", [name if name in IN_MAKE_TEST else pytest.param(name, marks=pytest.mark.long) for name in SIX]
 )
 def test_what_is_said_to_be_lost_is_and_nothing_else(lab: FaultLab, name: str) -> None:
     roles = lab.roles
