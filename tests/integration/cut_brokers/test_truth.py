@@ -199,6 +199,7 @@ def has_led_back(lab: BrokerLab) -> bool:
     return all(seen[TOPIC, number].leader == number + 1 for number in range(3))
 
 
+@pytest.mark.long
 def test_all_that_are_cut_off_alike_are_not_believed_where_controllers_are_registered(three: BrokerLab) -> None:
     three.wait_alive(three.brokers, three.brokers)
     endpoints = ",".join(map(three.controller_listener, three.controllers))
@@ -240,6 +241,7 @@ def two(pair: BrokerLab) -> BrokerLab:
     return pair
 
 
+@pytest.mark.long
 def test_one_answer_is_enough_only_while_the_controllers_say_that_nobody_else_lives(two: BrokerLab) -> None:
     two.kafka.kill_broker(2)
     two.wait_alive([1], [1])

@@ -131,6 +131,7 @@ class Watch:
         return [quorum for seen_ms, quorum in self.quorums if seen_ms <= at_ms][-1]
 
 
+@pytest.mark.long
 def test_a_hook_that_knows_no_controllers_pauses_the_ticket_and_takes_nobody_down(stage: Stage) -> None:
     before = stage.pids()
     ticket_id = stage.approved(Ask(AskKind.RESTART, (), CONTROLLERS[:1], hook="brokers-only"))

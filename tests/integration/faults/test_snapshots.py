@@ -55,6 +55,7 @@ def test_a_member_that_was_down_past_the_trim_point_gets_a_snapshot_and_is_the_s
     group.require_identical()
 
 
+@pytest.mark.long
 def test_a_group_that_is_killed_while_a_snapshot_is_installed_comes_back_whole(group: Group) -> None:
     away = group.followers()[0]
     others = [name for name in group.names if name != away]

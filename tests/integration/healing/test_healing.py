@@ -130,6 +130,7 @@ def _fill(kafka: KafkaCluster) -> None:
     assert producer.flush(PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_a_killed_broker_that_is_back_within_its_grace_period_costs_no_move(healed: Healed) -> None:
     healed.wait_for("a first look", lambda: healed.client.healing("healed").clusters[0].looked_at_ms)
     before = {partition: state.replicas for partition, state in healed.partitions().items()}
@@ -183,6 +184,7 @@ def test_a_killed_broker_that_stays_away_has_its_replicas_rebuilt_elsewhere(heal
     assert leftovers.of_cluster(healed.control, configs) == []
 
 
+@pytest.mark.long
 def test_the_replicas_of_a_log_dir_that_fails_move_to_another_broker(healed: Healed) -> None:
     known = {ticket.id for ticket in healed.tickets()}
     healed.wait_for("four brokers", lambda: len(healed.control.describe_cluster().brokers) == 4)

@@ -276,6 +276,7 @@ def writer(bench: Bench) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("writer")
+@pytest.mark.long
 def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench: Bench) -> None:
     with ExitStack() as stack:
         reader = LateReader(bench.cluster, "t")

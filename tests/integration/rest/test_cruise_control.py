@@ -204,6 +204,7 @@ class Person:
         return sum(task["Status"] == "Active" for task in self.tasks())
 
 
+@pytest.mark.long
 def test_one_person_who_asks_for_many_plans_holds_nobody_up(local: Federation) -> None:
     """His line stays full, and others' plans, probes and changes go on; what he gets too much of is refused at once."""
     many, other = Person(local, "127.0.0.1"), Person(local, "127.0.0.2")

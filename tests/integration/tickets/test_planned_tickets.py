@@ -292,6 +292,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 @pytest.mark.usefixtures("labels_go")
+@pytest.mark.long
 def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], stack: ExitStack
 ) -> None:
@@ -579,6 +580,7 @@ def of_a_new_plan(ticket: Ticket) -> str:
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.long
 def test_a_plan_whose_partition_was_moved_meanwhile_is_made_anew(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:

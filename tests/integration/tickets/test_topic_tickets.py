@@ -205,6 +205,7 @@ def test_an_unused_topic_is_deleted_after_its_hold_and_comes_back_in_its_form(si
     assert site.admin.describe_acls(any_of_old).result(PATIENCE_S) == [binding], "it stays all the time"
 
 
+@pytest.mark.long
 def test_a_client_that_comes_in_the_hold_keeps_the_topic(site: Site) -> None:
     wait_for("proof for clicks", lambda: is_proven(site, "clicks", 5))
     ticket_id = site.run("topic", "delete", "clicks", "--idle", "5s", "--hold", "10m")
@@ -215,6 +216,7 @@ def test_a_client_that_comes_in_the_hold_keeps_the_topic(site: Site) -> None:
     assert site.exists("clicks")
 
 
+@pytest.mark.long
 def test_a_deletion_is_cancelled_in_its_hold(site: Site) -> None:
     wait_for("proof for logs", lambda: is_proven(site, "logs", 5))
     ticket_id = site.run("topic", "delete", "logs", "--idle", "5s", "--hold", "10m")

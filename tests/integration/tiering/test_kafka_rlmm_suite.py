@@ -44,6 +44,7 @@ def _assert_all_passed(report: Report, count: int) -> None:
     assert report.exit_code == 0
 
 
+@pytest.mark.long
 def test_kafkas_tests_of_a_segments_life_and_of_the_topic_based_manager_pass(
     members: dict[str, str], tmp_path: Path
 ) -> None:

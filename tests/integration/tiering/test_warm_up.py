@@ -146,8 +146,10 @@ def mover(tiered: TieredCluster, partition: TopicPartition) -> Iterator[Mover]:
 
 @pytest.mark.parametrize(
     ("target", "meanwhile", "keeper"),
-    [((3, 2), (2, 3), 2), ((3, 4), (1, 3), 1)],
-    ids=["a replica stays", "none stays"],
+    [
+        pytest.param((3, 2), (2, 3), 2, marks=pytest.mark.long, id="a replica stays"),
+        pytest.param((3, 4), (1, 3), 1, id="none stays"),
+    ],
 )
 def test_an_old_replica_leads_until_the_new_one_has_enough_on_its_disks(
     tiered: TieredCluster,
