@@ -5,8 +5,8 @@ members in turn; both go on elsewhere when a member dies, hangs or has no leader
 `guardian.errors`: Unavailable says that nothing was changed, OutcomeUnknown that something may have been.
 
     calls.py          one call through all of this; members.py, sessions.py, errors.py: its decisions; stubs.py: gRPC
-    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py    what can be called,
-    identities.py    and who asks
+    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py,   what can be called,
+    planning.py, identities.py    and who asks
     append_stream.py  a pipeline of segment events
 """
 
@@ -31,6 +31,7 @@ from guardian.client.federation import FederationCalls
 from guardian.client.identities import IdentityCalls
 from guardian.client.insight import InsightCalls
 from guardian.client.placement import PlacementCalls
+from guardian.client.planning import PlanningCalls
 from guardian.client.protection import ProtectionCalls
 from guardian.client.raft import RaftCalls, SavedSnapshot
 from guardian.client.stubs import MAX_MESSAGE_BYTES
@@ -59,6 +60,7 @@ class GuardianClient(
     InsightCalls,
     ActivityCalls,
     PlacementCalls,
+    PlanningCalls,
     ProtectionCalls,
     EventCalls,
     IdentityCalls,

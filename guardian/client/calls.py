@@ -42,6 +42,7 @@ _FIRST_PAUSE_S = 0.05
 _MAX_PAUSE_S = 1.0
 _LAST_ROUND_S = 0.1  # with less left another round would only be cut off
 _MAX_SESSIONS = 3  # for one change
+_SILENT_S = 15.0  # a member that tells of work in a stream says something more often
 _FILES_S = 1.0  # between two looks at the certificate's files
 
 _Request = TypeVar("_Request")
@@ -178,6 +179,33 @@ class Calls:
         timeout_s = max(self.timeout_s, at_least_s / SLOW)
         attempts = Attempts(time.monotonic() + timeout_s, timeout_s, is_change=False, waits=False)
         return self._until_answered(attempt, self._for_change, SLOW, attempts)
+
+    def follow(
+        self,
+        rpc: StreamRpc[_Request, _Reply],
+        request: _Request,
+        take: Callable[[Iterator[_Reply]], _Result],
+    ) -> _Result:
+        """Return what `take` makes of a stream that tells of work, from the leader first. As long as the member says
+        something it has time; another one is asked when it dies, or is silent for too long.
+
+        Raises Unavailable when nobody answers in time, and Overloaded at once, as `rehearse`.
+        """
+        attempts = Attempts(time.monotonic() + self.timeout_s, self.timeout_s, is_change=False, waits=False)
+
+        def heard(replies: Iterator[_Reply], hang_up: Callable[[], object]) -> Iterator[_Reply]:
+            for reply in _spoken(replies, hang_up):
+                attempts.deadline = time.monotonic() + self.timeout_s
+                yield reply
+
+        def attempt(stubs: Stubs, _timeout_s: float) -> _Result:
+            call = rpc(stubs)(request)
+            try:
+                return take(heard(iter(call), call.cancel))
+            finally:
+                call.cancel()  # nothing, once it has ended
+
+        return self._until_answered(attempt, self._for_change, 1.0, attempts)
 
     def change_once(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
         """Sends a change that is carried out exactly once, however many attempts it takes.
@@ -427,3 +455,41 @@ class Calls:
             with self._session_changed:
                 session.release(sequence)
                 self._session_changed.notify_all()
+
+
+class _Silent(grpc.RpcError):
+    """Say that a member which streams says nothing any more, as gRPC says it of a call."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+    def details(self) -> str:
+        return f"it said nothing for {_SILENT_S:g} s"
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
+
+
+def _spoken(replies: Iterator[_Reply], hang_up: Callable[[], object]) -> Iterator[_Reply]:
+    """Yield the replies of a stream. Raises _Silent where none comes for too long."""
+    while True:
+        silent = threading.Event()
+        watch = threading.Timer(_SILENT_S, _end_silent, (silent, hang_up))
+        watch.daemon = True
+        watch.start()
+        try:
+            reply = next(replies)
+        except StopIteration:
+            return
+        except grpc.RpcError:
+            if silent.is_set():
+                raise _Silent from None
+            raise
+        finally:
+            watch.cancel()
+        yield reply
+
+
+def _end_silent(silent: threading.Event, hang_up: Callable[[], object]) -> None:
+    silent.set()
+    hang_up()

@@ -14,6 +14,7 @@ from protos.guardian.v1 import (
     identities_pb2_grpc,
     insight_pb2_grpc,
     placement_pb2_grpc,
+    planning_pb2_grpc,
     protection_pb2_grpc,
     raft_pb2_grpc,
     sessions_pb2_grpc,
@@ -52,6 +53,7 @@ class Stubs:
         self.activity = activity_pb2_grpc.ActivityStub(self._channel)
         self.placement = placement_pb2_grpc.PlacementStub(self._channel)
         self.protection = protection_pb2_grpc.ProtectionStub(self._channel)
+        self.planning = planning_pb2_grpc.PlanningStub(self._channel)
         self.events = events_pb2_grpc.EventsStub(self._channel)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
@@ -12,6 +13,7 @@ from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.links import LinkSettings, load_links
 from guardian.model.topology import TopicPartition
 from guardian.model.wire.entries import DIRECTORY_TABLES, directory_of_entries, entry_from_proto
+from metastore.tables.federation import Shown
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 
@@ -19,10 +21,28 @@ _PAGE = 1000
 _PAGE_BYTES = 4 << 20
 
 
+class Seen(Protocol):
+    """What somebody may be shown, as guardian.serving.sight.Sight tells it."""
+
+    @property
+    def shown(self) -> Shown | None:
+        """Return what lists are narrowed down to; None: nothing is left out."""
+
+    def sees(self, cluster: str) -> bool:
+        """Return whether the cluster may be shown."""
+
+
 def directory_of(views: Views, links_file: Path | None) -> Directory:
     """All of it at one moment; without the lines between IDCs where their file is wrong: little depends on them."""
     entries = (entry for table in DIRECTORY_TABLES for entry in stored_entries(views, table))
     return directory_of_entries(views.clusters(), entries, _links(links_file))
+
+
+def directory_seen(views: Views, sight: Seen) -> Directory:
+    """Return as much of it as somebody may see, without the lines between IDCs."""
+    entries = (entry for table in DIRECTORY_TABLES for entry in stored_entries(views, table, shown=sight.shown))
+    clusters = tuple(cluster for cluster in views.clusters() if sight.sees(cluster.name))
+    return directory_of_entries(clusters, entries, LinkSettings())
 
 
 def topics_of(views: Views, cluster: str) -> tuple[Topic, ...]:
@@ -58,11 +78,13 @@ def expected_writes(views: Views, cluster: str, partitions: Iterable[TopicPartit
     return {topic: expected[topic] / count for topic, count in counts.items() if topic in expected}
 
 
-def stored_entries(views: Views, table: pb.FederationTable, cluster: str = "") -> Iterator[pb.FederationEntry]:
-    """A table, with revisions; of one cluster where it is named."""
+def stored_entries(
+    views: Views, table: pb.FederationTable, cluster: str = "", shown: Shown | None = None
+) -> Iterator[pb.FederationEntry]:
+    """A table, with revisions; of one cluster where it is named; narrowed down to what is shown, None: all of it."""
     after = b""
     while True:
-        entries, after = views.federation_page(table, cluster, "", after, _PAGE, _PAGE_BYTES)
+        entries, after = views.federation_page(table, cluster, "", after, _PAGE, _PAGE_BYTES, shown)
         yield from entries
         if not after:
             return

@@ -131,7 +131,13 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
 
     def GetLines(self, request: pb.GetLinesRequest, context: grpc.ServicerContext) -> pb.LinesReport:
         cluster = self._cluster(request.cluster, context) if request.cluster else None
-        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        return self._lines(cluster, self._window(request.from_ms, request.to_ms, _HOUR_MS))
+
+    def lines_of(self, cluster: Cluster, newest_ms: int = 0) -> pb.LinesReport:
+        """Return the same for a cluster, within the newest so many ms; 0: as usual. Raises GuardianError."""
+        return self._lines(cluster, self._window(0, 0, newest_ms or _HOUR_MS))
+
+    def _lines(self, cluster: Cluster | None, window: Window) -> pb.LinesReport:
         return LinkUseReader(
             LakeReader(self._sources.lake_url), self._sources.activity, self._sources.links_file
         ).lines(cluster, window)

@@ -31,6 +31,7 @@ from guardian.model.ticket import MAX_EXECUTION_BYTES
 from guardian.model.tickets.approval import ApprovalPolicy
 from guardian.model.topology import Broker, Cluster
 from guardian.planning.service.planning import LivePlanner
+from guardian.planning.service.servicer import PlanningServicer
 from guardian.protection.loop.protection import DiskWatch, Mode, ProtectionServicer
 from guardian.replication.service.raft import RaftServicer
 from guardian.replication.service.sessions import SessionsServicer
@@ -64,6 +65,8 @@ from protos.guardian.v1 import (
     insight_pb2_grpc,
     placement_pb2,
     placement_pb2_grpc,
+    planning_pb2,
+    planning_pb2_grpc,
     protection_pb2,
     protection_pb2_grpc,
     raft_pb2,
@@ -90,6 +93,7 @@ NAMES = tuple(
         (placement_pb2.DESCRIPTOR, "Placement"),
         (events_pb2.DESCRIPTOR, "Events"),
         (protection_pb2.DESCRIPTOR, "Protection"),
+        (planning_pb2.DESCRIPTOR, "Planning"),
     )
 )
 
@@ -209,6 +213,8 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     placement_pb2_grpc.add_PlacementServicer_to_server(placement, server)
     protection = ProtectionServicer(store, parts.protection, parts.protection_mode, sources.now_ms)
     protection_pb2_grpc.add_ProtectionServicer_to_server(protection, server)
+    planning = PlanningServicer(async_store, parts.live_planner, insight.lines_of)
+    planning_pb2_grpc.add_PlanningServicer_to_server(planning, server)
     healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
     # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.
     asyncio.gather(*(healthy.set(service, health_pb2.HealthCheckResponse.SERVING) for service in ("", *NAMES)))

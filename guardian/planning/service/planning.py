@@ -20,6 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from guardian.errors import ClusterUnavailable, GuardianError, Unavailable
@@ -98,11 +99,14 @@ class LivePlanner:
         settings: PlannerSettings | None = None,
         *,
         complete_metrics: bool = False,
+        window_ms: int = 0,
+        notes: tuple[str, ...] = (),
     ) -> Plan:
         """Return a checked plan, which may have no moves; blocks up to the deadline, within a job of the desk.
 
-        `complete_metrics`: where the lake knows brokers of the cluster, but lacks some, there is no plan, since what
-        they can carry can't be told.
+        `window_ms` is how much of the newest samples counts, where 0 is what is usual and more than can be read is
+        refused; `notes` are added to the plan's own. `complete_metrics`: where the lake knows brokers of the cluster,
+        but lacks some, there is no plan, since what they can carry can't be told.
 
         Raises GuardianError: NotFound and ClusterUnavailable where the cluster can't be read, InvalidInput where the
         task can't be done at all, and the job's own once it is given up. What only a part of it can't is in the plan's
@@ -111,9 +115,9 @@ class LivePlanner:
         facts = self._facts(cluster)
         job.require_wanted()
         question = Question(
-            facts, self._directory(), self._lake_url, task, settings or self._settings, complete_metrics
+            facts, self._directory(), self._lake_url, task, settings or self._settings, complete_metrics, window_ms
         )
-        return self._answer(job, question)
+        return self._remembered(self._answer(job, question), notes)
 
     def plan_for(
         self,
@@ -237,7 +241,10 @@ class LivePlanner:
             )
         if answer[:1] == b"E":
             raise error_of(answer)
-        plan = plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))
+        return plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))
+
+    def _remembered(self, plan: Plan, notes: tuple[str, ...]) -> Plan:
+        plan = replace(plan, notes=(*plan.notes, *notes))
         digest = plan_hash(plan_to_bytes(plan))
         with self._lock:
             self._plans[digest] = None

@@ -31,7 +31,7 @@ _LAKE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`lake_url` is empty where there is none to read. `complete_metrics` as in LivePlanner.plan."""
+    """`lake_url` is empty where there is none to read. `complete_metrics` and `window_ms` as in LivePlanner.plan."""
 
     facts: LiveFacts
     directory: Directory
@@ -39,6 +39,7 @@ class Question:
     task: Task
     settings: PlannerSettings
     complete_metrics: bool = False
+    window_ms: int = 0
 
 
 def main() -> int:
@@ -74,11 +75,15 @@ def plan_to_bytes_of(question: Question) -> bytes:
     facts, task, settings = question.facts, question.task, question.settings
     lake, why_none = Recent(), ""
     if question.lake_url:
-        window = Window(max(0, facts.at_ms - RECENT_MS), facts.at_ms + 1)
+        window = Window(max(0, facts.at_ms - (question.window_ms or RECENT_MS)), facts.at_ms + 1)
         try:
             lake = recent(LakeReader(question.lake_url, ReadLimits(seconds=_LAKE_S)), facts.cluster, window)
         except (InvalidInput, Unavailable) as error:
             why_none = str(error)
+    elif question.window_ms:
+        why_none = "this member has no lake"
+    if question.window_ms and why_none:
+        raise InvalidInput(f"window: {why_none}; leave it out, or plan with Spark (guardian plan ... --spark)")
     if question.complete_metrics:
         require_complete(facts, lake.brokers)
     model = live_model(facts, question.directory, lake, why_none)

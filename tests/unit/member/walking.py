@@ -162,6 +162,11 @@ def requests_of(rpc: Rpc, *about: Callable[[str], object]) -> Iterator[Any]:
         yield filled(descriptor, of)
         for each in descriptor.fields:
             yield filled(descriptor, of, each.name)
+        for choice in descriptor.oneofs:
+            if len(choice.fields) > 1 and "cluster" in descriptor.fields_by_name:  # the whole of it takes the last one
+                chosen = filled(descriptor, of, choice.fields[0].name)
+                chosen.MergeFrom(filled(descriptor, of, "cluster"))
+                yield chosen
     for one, other in pairwise(about):
         for each in descriptor.fields:
             mixed = filled(descriptor, one)

@@ -21,7 +21,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Heal, Remove, Task
 from guardian.planning.model import Lane, PlansConfig
 from guardian.planning.service.planning import LivePlanner
-from guardian.planning.service.planning_worker import require_complete
+from guardian.planning.service.planning_worker import Question, plan_to_bytes_of, require_complete
 from tests.patience import PATIENCE_S, until
 
 BROKERS = (1, 2, 3, 4, 5)
@@ -179,3 +179,10 @@ def test_a_plan_that_nobody_awaits_any_more_has_its_process_ended(monkeypatch: p
     stage.live.close()
     assert workers[1].returncode == -signal.SIGKILL
     assert stage.live.ask("t-1", "live", Heal()) is None
+
+
+def test_a_window_that_cannot_be_read_is_refused_where_somebody_asked_for_it() -> None:
+    facts = LiveFacts("live", 0, cluster().describe_cluster().brokers, {}, {}, ())
+    question = Question(facts, Directory(), "", Heal(), PlannerSettings(), window_ms=60_000)
+    with pytest.raises(InvalidInput, match=r"window: this member has no lake; .* plan with Spark"):
+        plan_to_bytes_of(question)
