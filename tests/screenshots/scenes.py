@@ -135,6 +135,7 @@ def _planned(endpoints: list[str]) -> str:
         "balance",
         "--cluster",
         "live",
+        "--spark",
         "--window",
         _DEMO_WINDOW,
     ]

@@ -76,7 +76,7 @@ def done(*arguments: str) -> str:
 def plan(kind: str, *arguments: str, cluster: str = "sim-1") -> dict[str, Any]:
     """The plan that a dry run prints as JSON."""
     (found,) = json.loads(
-        done("plan", kind, "--cluster", cluster, "--window", "30m", "--dry-run", "-o", "json", *arguments)
+        done("plan", kind, "--cluster", cluster, "--window", "30m", "--spark", "--dry-run", "-o", "json", *arguments)
     )
     assert found["cluster"] == cluster
     return dict(found)
@@ -398,14 +398,14 @@ def test_a_label_grows_by_brokers_or_by_machines_of_the_pool() -> None:
 
 
 def test_a_disk_that_is_not_full_needs_no_relief_and_the_table_says_so() -> None:
-    out = done("plan", "relieve", "--cluster", "sim-1", "--window", "30m", "--dry-run")
+    out = done("plan", "relieve", "--cluster", "sim-1", "--window", "30m", "--spark", "--dry-run")
 
     assert "relieve, nothing to move" in out
 
 
 def test_a_reassignment_that_anyone_made_is_checked_against_the_cluster(tmp_path: Path) -> None:
     made = tmp_path / "made.json"
-    done("plan", "balance", "--cluster", "sim-1", "--window", "30m", "--dry-run", "--out", str(made))
+    done("plan", "balance", "--cluster", "sim-1", "--window", "30m", "--spark", "--dry-run", "--out", str(made))
 
     sound = run("plan", "check", str(made), "--cluster", "sim-1", "--window", "30m", "-o", "json")
 
@@ -427,7 +427,7 @@ def test_a_reassignment_that_anyone_made_is_checked_against_the_cluster(tmp_path
         (["plan", "balance", "--cluster", "sim-1", "--max-bytes", "3QB"], "max-bytes is '3QB': use bytes, such as"),
         (["plan", "empty-disk", "--cluster", "sim-1", "--log-dir", "7"], "log-dir is '7': use BROKER:/PATH"),
         (["plan", "migrate-idc", "--cluster", "sim-1", "--policy", "nope"], "nope"),
-        (["plan", "remove", "--cluster", "sim-1", "--window", "30m", "--broker", "99"], "99"),
+        (["plan", "remove", "--cluster", "sim-1", "--window", "30m", "--spark", "--broker", "99"], "99"),
         (["plan", "balance", "--cluster", "nope", "--window", "30m"], "nope"),
         (["what-if", "carry", "--cluster", "sim-1"], "name"),
         (["what-if", "lose", "--cluster", "sim-1"], "name a broker"),
@@ -473,7 +473,7 @@ def test_a_process_of_its_own_plans_as_well_and_ends_with_2_and_one_sentence_whe
             command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=dict(os.environ)
         )
 
-    planned = cli("plan", "heal", "--cluster", "sim-2", "--window", "30m", "--dry-run")
+    planned = cli("plan", "heal", "--cluster", "sim-2", "--window", "30m", "--spark", "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert planned.stdout.startswith("Cluster sim-2: heal, ")
 

@@ -182,7 +182,7 @@ def planned(*task: str, code: int = 0, accepts: Callable[[str], bool] = is_whole
     """What `guardian plan` says once the lake has enough of the newest samples; drafts of half of it are cancelled."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        answer = run("plan", *task, "--cluster", "live", "--window", "15s")
+        answer = run("plan", *task, "--cluster", "live", "--window", "15s", "--spark")
         if answer.code == code and "nothing to move" not in answer.out and accepts(answer.out):
             return answer.out
         if DRAFT in answer.out:

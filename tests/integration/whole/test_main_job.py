@@ -133,14 +133,14 @@ def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
     guardian: Cli, members: Federation, workload: Path, tmp_path: Path
 ) -> None:
     file, back = tmp_path / "moves.json", tmp_path / "back.json"
-    plan = dry_plan_that_shows(guardian, members, is_uneven, "--out", str(file), "--rollback", str(back))
+    plan = dry_plan_that_shows(guardian, members, is_uneven, "--spark", "--out", str(file), "--rollback", str(back))
     before = spreads(plan)
     moved = [(move["topic"], move["partition"]) for move in json.loads(file.read_text())["partitions"]]
     assert moved == [(move["topic"], move["partition"]) for move in json.loads(back.read_text())["partitions"]]
     with GuardianClient(members.endpoints, timeout_s=CALL_S) as client:
         assert client.tickets() == ()
 
-    made = plan_that_moves(guardian, members, "--throttle", "20MB")
+    made = plan_that_moves(guardian, members, "--spark", "--throttle", "20MB")
     ticket_id = next(word for word in made.stdout.split() if word.startswith("t-"))
     assert "log dir disk_io" in made.stdout
     for action in ("submit", "approve"):
@@ -153,6 +153,6 @@ def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
 
     while time.time_ns() // 1_000_000 < ended_ms + 21_000:
         time.sleep(0.5)
-    dry_plan_that_shows(guardian, members, lambda now: now[0] <= before[0] / 2 and now[1] <= before[1] / 2)
+    dry_plan_that_shows(guardian, members, lambda now: now[0] <= before[0] / 2 and now[1] <= before[1] / 2, "--spark")
     with GuardianClient(members.endpoints, timeout_s=CALL_S) as client:
         assert [ticket.state for ticket in client.tickets()] == [TicketState.SUCCEEDED]

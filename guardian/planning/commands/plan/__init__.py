@@ -1,1 +1,1 @@
-"""`guardian plan`: plans are made by Spark from the lake; what they would change is shown before anything is."""
+"""`guardian plan`: a member makes plans, or Spark from the lake; what one would change is shown before anything is."""

@@ -1,4 +1,4 @@
-"""From a task to plans, shown, written, drawn, and made draft tickets.
+"""From an order to plans, shown, written, drawn, and made draft tickets.
 
 Exit codes: 0 when every cluster has what was asked for. 1 when a part of it: a cluster has no plan while others have
 theirs, or a plan can't become a ticket yet. 2, with a sentence for each cluster, when there is nothing.
@@ -6,7 +6,7 @@ theirs, or a plan can't become a ticket yet. 2, with a sentence for each cluster
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import typer
@@ -22,36 +22,36 @@ from guardian.federation.commands.directory import read_directory
 from guardian.federation.commands.registered import chosen_clusters
 from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
+from guardian.model.orders import OrderedTask
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import Task
 from guardian.model.wire.plans import plan_to_proto
+from guardian.planning.commands.plan.asking import asked_for
 from guardian.planning.commands.plan.clients import with_clients
 from guardian.planning.commands.plan.compiling import announce_compiling
 from guardian.planning.commands.plan.request import Request
 from guardian.planning.commands.plan.ticketing import instead_of_ticket, warning
 from guardian.planning.commands.spark import analysing
 from guardian.planning.pages.plan_page import plan_page
+from guardian.planning.rules.resolving import resolved
 
-TaskFor = Callable[[Directory, str], Task]
 Outcomes = Mapping[str, Plan | GuardianError]
 
 
-def carry_out(request: Request, task: Task | TaskFor) -> None:
-    """`task` is for all clusters, or made for each from the federation's directory."""
+def carry_out(request: Request, task: OrderedTask) -> None:
+    """Have the plans made by a member, or with Spark here, and show them, write them, make tickets of them."""
+    order = None if request.why_spark else request.order(task)
     with connect(request.endpoints) as client:
         settings = request.overrides.for_members(client)
         directory = read_directory(client)
-        chosen_clusters(directory.clusters, request.clusters)  # before Spark is started
-        asked = {cluster: task(directory, cluster) if callable(task) else task for cluster in request.clusters}
-        said = "" if request.dry_run else warning(asked.values())
+        chosen_clusters(directory.clusters, request.clusters)  # before anything is planned
+        said = "" if request.dry_run else warning(task, directory)
         if said:
             echo(said, err=True)
-        known = {cluster: with_clients(client, cluster, request.window, each) for cluster, each in asked.items()}
-        tasks = {cluster: each for cluster, (each, _) in known.items()}
-        lacking = {cluster: remarks for cluster, (_, remarks) in known.items()}
-        made = _made(request, request.lake or client.member().lake_url, tasks, settings, directory)
-        found = {cluster: _with_notes(outcome, lacking[cluster]) for cluster, outcome in made.items()}
+        if order is not None:
+            found: Outcomes = {cluster: asked_for(client, cluster, order) for cluster in request.clusters}
+        else:
+            found = _made_here(client, request, task, settings, directory)
         _require_one(found)
         if request.output is Output.JSON:
             print_json([_as_dict(cluster, outcome) for cluster, outcome in found.items()])
@@ -60,15 +60,21 @@ def carry_out(request: Request, task: Task | TaskFor) -> None:
         raise typer.Exit(1)
 
 
-def _made(
-    request: Request, lake: str, tasks: Mapping[str, Task], settings: PlannerSettings, directory: Directory
+def _made_here(
+    client: GuardianClient, request: Request, task: OrderedTask, settings: PlannerSettings, directory: Directory
 ) -> Outcomes:
-    with analysing("guardian plan", lake, request.window, request.master) as (spark, window):
+    """With Spark, from the lake alone."""
+    asked = {cluster: resolved(task, directory, cluster) for cluster in request.clusters}
+    window, lake = request.window(), request.lake or client.member().lake_url
+    known = {cluster: with_clients(client, cluster, window, each) for cluster, each in asked.items()}
+    echo(f"Spark plans on this machine: {request.why_spark}.", err=True)
+    with analysing("guardian plan", lake, window, request.master) as (spark, span):
         from spark_analytics.jobs.plans import outcomes
 
         announce_compiling()
-        made = outcomes(spark, lake, tasks, window, settings, directory)
-    return {cluster: made[cluster] for cluster in request.clusters}
+        tasks = {cluster: each for cluster, (each, _) in known.items()}
+        made = outcomes(spark, lake, tasks, span, settings, directory)
+    return {cluster: _with_notes(made[cluster], known[cluster][1]) for cluster in request.clusters}
 
 
 def _with_notes(outcome: Plan | GuardianError, notes: tuple[str, ...]) -> Plan | GuardianError:

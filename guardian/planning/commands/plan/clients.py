@@ -1,14 +1,11 @@
-"""From where a cluster's clients write and read, for plans that move topics between IDCs."""
+"""From where a cluster's clients write and read, for plans that Spark makes here of topics between IDCs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
-from guardian.model.tasks import ClientTraffic, MigrateIdc, Task
-
-_LACKS = "What producers and consumers put on lines is not all in these numbers"
+from guardian.model.tasks import MigrateIdc, Task
+from guardian.planning.rules import resolving
 
 
 def with_clients(
@@ -18,14 +15,6 @@ def with_clients(
     if not isinstance(task, MigrateIdc):
         return task, ()
     try:
-        report = client.lines(cluster, *window)
-    except GuardianError as error:  # the migration is worth planning without them
-        return task, (f"{_LACKS}: {error}",)
-    clients = tuple(
-        ClientTraffic(each.topic, each.idc, each.produced_bytes_per_s, each.fetched_bytes_per_s)
-        for each in report.clients
-    )
-    lacking = [f"{_LACKS}: {remark}" for remark in report.remarks]
-    priced = any(line.HasField("price_gb") for line in report.lines)
-    currency = [f"costs are in {report.currency}"] if priced and report.currency else []
-    return replace(task, clients=clients), (*currency, *lacking)
+        return resolving.with_clients(task, client.lines(cluster, *window))
+    except GuardianError as error:
+        return task, resolving.without_clients(error)

@@ -9,35 +9,29 @@ import typer
 
 from guardian.cli.shared import made_of, with_options_of
 from guardian.errors import InvalidInput
-from guardian.model.directory import Directory
-from guardian.model.federation import Topic
+from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask
 from guardian.model.tasks import (
     Add,
     Balance,
-    CreateTopic,
     EmptyDisk,
     ExpandTopic,
     Heal,
-    Isolate,
     Leaders,
     LogDir,
-    MigrateIdc,
     Relieve,
     Remove,
     ReplicationFactor,
-    Task,
 )
 from guardian.model.units import parse_bytes
-from guardian.planning.commands.plan.carrying_out import TaskFor, carry_out
+from guardian.planning.commands.plan.carrying_out import carry_out
 from guardian.planning.commands.plan.checking import check_plan
 from guardian.planning.commands.plan.offline import plan_model, score_placement
 from guardian.planning.commands.plan.overrides import Overrides
 from guardian.planning.commands.plan.request import request
-from guardian.tickets.kinds.isolate_label import require_usable
 
 _MAX_ID_DIGITS = 10  # int() refuses thousands of them
 
-app = typer.Typer(help="Make plans from the metrics lake, and score those of others.", no_args_is_help=True)
+app = typer.Typer(help="Have plans made, of any kind, and score those of others.", no_args_is_help=True)
 
 _TopicsOption = Annotated[
     list[str] | None, typer.Option("--topic", help="May be repeated and end in a star.", show_default="all")
@@ -92,7 +86,7 @@ def isolate(
         int | None, typer.Option(help="Give this many machines back: those emptied for the least data.")
     ] = None,
     headroom: Annotated[float, typer.Option(help="Share of today's load that must fit on top, such as 0.2.")] = 0.0,
-) -> TaskFor:
+) -> IsolateOrder:
     """Put a label's topics onto machines of their own: grow, shrink, return machines to the pool.
 
     Brokers that it takes or gives back, and topics named here, have the label, or lose it, when the ticket succeeds.
@@ -103,40 +97,29 @@ def isolate(
 
     Example: guardian plan isolate --cluster live --label payments --release 1
     """
-
-    def task(directory: Directory, cluster: str) -> Isolate:
-        entries = directory.of_cluster(cluster).topics
-        require_usable(label, topics or (), tenant, entries, directory.tenants)
-        return Isolate(
-            label=label,
-            topics=tuple(topics or ()),
-            tenant=tenant,
-            machines=directory.free_machines() if from_pool else (),
-            first_id=1 + max((broker.id for each in directory.clusters for broker in each.brokers), default=-1),
-            brokers=tuple(brokers or ()),
-            release=release,
-            headroom=headroom,
-        )
-
-    return task
+    return IsolateOrder(
+        label=label,
+        topics=tuple(topics or ()),
+        tenant=tenant,
+        brokers=tuple(brokers or ()),
+        from_pool=from_pool,
+        release=release,
+        headroom=headroom,
+    )
 
 
 def migrate_idc(
     policy: Annotated[str, typer.Option(help="The IDC policy (guardian idc-policy) that placement shall follow.")],
     topics: _TopicsOption = None,
     tenant: _TenantOption = "",
-) -> TaskFor:
+) -> MigrateIdcOrder:
     """Move topics, a tenant or a whole cluster to other IDCs by a policy; shows what lines carry before and after.
 
     Between clusters offsets would change: this moves replicas inside one cluster that has brokers in both IDCs.
 
     Example: guardian plan migrate-idc --cluster live --policy shanghai-2-suzhou-1 --topic 'orders*'
     """
-
-    def task(directory: Directory, _cluster: str) -> MigrateIdc:
-        return MigrateIdc(policy=directory.policy(policy), topics=tuple(topics or ()), tenant=tenant)
-
-    return task
+    return MigrateIdcOrder(policy=policy, topics=tuple(topics or ()), tenant=tenant)
 
 
 def remove(
@@ -172,7 +155,7 @@ def preallocate(
         list[str] | None,
         typer.Option("--config", help="Of a new topic, as KEY=VALUE; may be repeated.", show_default="none"),
     ] = None,
-) -> TaskFor:
+) -> CreateTopicOrder | ExpandTopic:
     """Choose where a new topic's partitions go, by disk use and expected traffic, inside its label's machines and IDCs.
 
     Label, tenant, IDC policy and expected traffic are those of the topic directory (guardian topic put).
@@ -186,14 +169,9 @@ def preallocate(
     if expand:
         if configs:
             raise InvalidInput("--config is for a new topic: leave it out with --expand")
-        return lambda _directory, _cluster: ExpandTopic(topic=topic, partitions=partitions)
+        return ExpandTopic(topic=topic, partitions=partitions)
     size = parse_bytes("--expected-size", expected_size) if expected_size else 0
-
-    def task(directory: Directory, cluster: str) -> CreateTopic:
-        known = directory.topic(cluster, topic) or Topic(cluster, topic)
-        return CreateTopic(known, partitions, replication_factor, size, _configs(configs))
-
-    return task
+    return CreateTopicOrder(topic, partitions, replication_factor, size, _configs(configs))
 
 
 def replication_factor(
@@ -257,7 +235,7 @@ def _parsed(log_dirs: list[str] | None) -> tuple[LogDir, ...]:
     return tuple(found)
 
 
-_COMMANDS: dict[str, Callable[..., Task | TaskFor]] = {
+_COMMANDS: dict[str, Callable[..., OrderedTask]] = {
     "balance": balance,
     "leaders": leaders,
     "isolate": isolate,

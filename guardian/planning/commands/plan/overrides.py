@@ -81,6 +81,12 @@ class Overrides:
         found.alone()  # what is wrong is told before anything is read
         return found
 
+    def by_name(self) -> dict[str, Any]:
+        """Return the settings that the file and the options say, by name: what wins over a member's own."""
+        section = section_of(self.file)
+        known = PlannerSettings.of(section)
+        return {**{name: getattr(known, name) for name in section}, **self.changes}
+
     def for_members(self, client: GuardianClient) -> PlannerSettings:
         """On top of the members' settings. Raises InvalidInput, Unavailable."""
         return self._on(planner_settings(client, self.file))

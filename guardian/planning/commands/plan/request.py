@@ -1,4 +1,8 @@
-"""What every planning command shares: which clusters, from which samples, how even, how dear, and where results go."""
+"""What every planning command shares: which clusters, who plans, how even, how dear, and where results go.
+
+A member plans, from what Kafka shows now and the newest samples. Spark on this machine plans from the lake alone: where
+that is asked for, or for what members don't do.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,23 @@ from guardian.cli.options import (
 )
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
-from guardian.model.units import parse_duration_ms
+from guardian.model.orders import LONGEST_WINDOW_MS, OrderedTask, PlanOrder
+from guardian.model.units import human_duration, parse_duration_ms
 from guardian.planning.commands.plan.overrides import Overrides
+
+_SPARK_WINDOW = "1h"
+_LOCAL = "local[*]"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The shared options, parsed. `window` is [from, to) in ms since the epoch."""
+    """The shared options, parsed. `window_ms` is how much of the newest samples counts, 0: as much as is usual;
+    `why_spark` says why Spark plans here, empty: a member does."""
 
     overrides: Overrides
     clusters: tuple[str, ...]
-    window: tuple[int, int]
+    window_ms: int
+    why_spark: str
     lake: str
     master: str
     dry_run: bool
@@ -53,8 +63,18 @@ class Request:
             ),
         ] = None,
         window: Annotated[
-            str, typer.Option(help="How much of the newest traffic to look at, such as 5m or 24h.")
-        ] = "1h",
+            str,
+            typer.Option(
+                help="How much of the newest traffic to look at, such as 5m; over 1h implies --spark.",
+                show_default="15m; with --spark 1h",
+            ),
+        ] = "",
+        spark: Annotated[
+            bool,
+            typer.Option(
+                "--spark", help="Plan with Spark on this machine, from the lake alone, instead of asking a member."
+            ),
+        ] = False,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, store nothing.")] = False,
         out: Annotated[
             Path | None, typer.Option(help="Write the plan's kafka-reassign-partitions JSON here (one cluster only).")
@@ -66,9 +86,10 @@ class Request:
             Path | None, typer.Option(help="Draw the plan as an HTML page, which needs no network (one cluster only).")
         ] = None,
         lake: Annotated[
-            str, typer.Option(help="The lake's path or URL.", show_default="the one that Guardian writes")
+            str,
+            typer.Option(help="The lake's path or URL; implies --spark.", show_default="the one that Guardian writes"),
         ] = "",
-        master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
+        master: Annotated[str, typer.Option(help="The Spark master; implies --spark.", show_default=_LOCAL)] = "",
         expires: ExpiresOption = "",
         key: KeyOption = "",
         endpoints: EndpointsOption = "",
@@ -79,13 +100,14 @@ class Request:
             raise InvalidInput("--out, --rollback and --picture hold one cluster's plan: give one --cluster")
         if len(clusters) > 1 and key:
             raise InvalidInput(f"--idempotency-key is {key!r}, and it makes one ticket: give one --cluster")
-        until_ms = now_ms()
+        window_ms = parse_duration_ms("window", window) if window else 0
         return cls(
             overrides=overrides,
             clusters=clusters,
-            window=(until_ms - parse_duration_ms("window", window), until_ms),
+            window_ms=window_ms,
+            why_spark=_why_spark(window_ms, is_asked_for=spark, lake=lake, master=master),
             lake=lake,
-            master=master,
+            master=master or _LOCAL,
             dry_run=dry_run,
             out=out,
             rollback=rollback,
@@ -95,6 +117,26 @@ class Request:
             endpoints=endpoints,
             output=output,
         )
+
+    def window(self) -> tuple[int, int]:
+        """Return what Spark looks at: [from, to) in ms since the epoch."""
+        until_ms = now_ms()
+        return until_ms - (self.window_ms or parse_duration_ms("window", _SPARK_WINDOW)), until_ms
+
+    def order(self, task: OrderedTask) -> PlanOrder:
+        """Return what a member is asked for. Raises InvalidInput."""
+        return PlanOrder(task, self.overrides.by_name(), self.overrides.exclude_topics, self.window_ms)
+
+
+def _why_spark(window_ms: int, *, is_asked_for: bool, lake: str, master: str) -> str:
+    if is_asked_for:
+        return "--spark was given"
+    if lake or master:
+        return f"{'--lake' if lake else '--master'} was given"
+    if window_ms > LONGEST_WINDOW_MS:
+        longest = human_duration(LONGEST_WINDOW_MS)
+        return f"--window is {human_duration(window_ms)}, and a member looks at {longest} at most"
+    return ""
 
 
 request = made_of(Overrides.of, Request.of)

@@ -6,16 +6,14 @@ have.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from guardian.model.directory import Directory
+from guardian.model.orders import IsolateOrder, OrderedTask
 from guardian.model.plan import Plan
-from guardian.model.tasks import Isolate, Task
 
 
-def warning(tasks: Collection[Task]) -> str:
-    """Said before Spark is asked to plan; empty where a ticket can be."""
-    if any(isinstance(task, Isolate) and task.machines for task in tasks):
+def warning(task: OrderedTask, directory: Directory) -> str:
+    """Say before anything is planned why it can be no ticket; empty where it can."""
+    if isinstance(task, IsolateOrder) and task.from_pool and directory.free_machines():
         return "A plan that takes machines of the pool can't become a ticket before they have joined the cluster."
     return ""
 

@@ -1,10 +1,11 @@
-"""What a planning command asks the planner for, and what becomes of the plan; Spark and the member are played."""
+"""What a planning command asks a member, or Spark, for, and what becomes of the plan; both are played."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from typer.testing import CliRunner, Result
 
+from guardian.config import planner_settings
 from guardian.errors import Conflict, GuardianError, InvalidInput, Unavailable
 from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.orders import PlanOrder
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
@@ -38,9 +41,12 @@ from guardian.model.tasks import (
 )
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.model.wire.orders import order_from_proto, order_to_proto
 from guardian.planning.commands.plan import carrying_out
-from guardian.planning.wire import planner_to_proto
+from guardian.planning.rules.resolving import resolved
+from guardian.planning.wire import planner_from_proto, planner_to_proto
 from protos.guardian.v1 import insight_pb2 as pb
+from protos.guardian.v1.planning_pb2 import PlanProgress
 from spark_analytics.jobs import plans
 from tests.command_line import app
 
@@ -60,8 +66,10 @@ NO_PLAN = InvalidInput("cluster broken has no samples: take a window that has so
 class World:
     """The member, the lake and the planner: remembers what it was asked, and has one plan for every cluster."""
 
+    is_spark: bool = False
     moves: tuple[PartitionMove, ...] = (MOVE,)
     tasks: dict[str, Task] = field(default_factory=dict)
+    orders: list[PlanOrder] = field(default_factory=list)
     settings: PlannerSettings | None = None
     drafts: list[dict[str, Any]] = field(default_factory=list)
     lake_url: str = "/lake"
@@ -77,6 +85,20 @@ class World:
         if isinstance(found, GuardianError):
             raise found
         return found
+
+    def make_plan(self, cluster: str, order: PlanOrder, on_progress: Callable[[PlanProgress], None]) -> Plan:
+        """Over the wire, as the member that makes it."""
+        request = order_to_proto(cluster, order)
+        received = order_from_proto(request)
+        task = resolved(received.task, DIRECTORY, request.cluster)
+        self.orders.append(received)
+        self.tasks[cluster] = task
+        self.settings = received.settings(planner_settings(planner_from_proto(self.planner)))
+        for before in (2, 2, 0):
+            on_progress(PlanProgress(description="it waits", others_before=before))
+        if cluster == "broken":
+            raise NO_PLAN
+        return Plan(cluster, task.kind, self.moves, input="7 samples")
 
     def create_ticket(self, plan: Plan, **more: Any) -> tuple[Ticket, Plan]:
         if plan.cluster in self.refused:
@@ -101,9 +123,11 @@ class World:
         }
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World()
+@pytest.fixture(params=["member", "spark"])
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(request.param == "spark")
+    if made.is_spark:
+        monkeypatch.setenv("PLAN_WITH", "--spark")
     monkeypatch.setattr(carrying_out, "connect", lambda _: contextlib.nullcontext(made))
     monkeypatch.setattr(carrying_out, "read_directory", lambda _: DIRECTORY)
     monkeypatch.setattr(carrying_out, "analysing", lambda *_: contextlib.nullcontext((None, Window(0, 1))))
@@ -113,7 +137,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["plan", *arguments], catch_exceptions=False)
+    spark = [os.environ["PLAN_WITH"]] if "PLAN_WITH" in os.environ else []
+    return CliRunner().invoke(app, ["plan", *arguments, *spark], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +298,7 @@ def test_the_configuration_of_a_new_topic_goes_along(world: World) -> None:
 
     task = world.tasks["live"]
     assert isinstance(task, CreateTopic)
-    assert task.configs == (("retention.ms", "5"), ("cleanup.policy", "compact,delete"))
+    assert task.configs == (("cleanup.policy", "compact,delete"), ("retention.ms", "5"))
     with pytest.raises(InvalidInput, match="config is 'retention': use KEY=VALUE"):
         run(*arguments, "--config", "retention")
     with pytest.raises(InvalidInput, match="--config is for a new topic"):
@@ -289,6 +314,8 @@ def test_a_migration_knows_what_clients_move_and_says_what_is_not_known(world: W
     )
     world.lines_of["bulk"] = Unavailable("no member answered")
 
+    if not world.is_spark:
+        pytest.skip("the member looks by itself")
     result = run("migrate-idc", "--policy", "two", "--cluster", "live", "--cluster", "bulk", "--dry-run")
 
     assert world.tasks == {
@@ -354,8 +381,37 @@ def test_whoever_waits_for_the_first_plan_of_a_machine_is_told_why(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert "compiles the search" in run("heal", "--cluster", "live", "--dry-run").stderr
+    assert ("compiles the search" in run("heal", "--cluster", "live", "--dry-run").stderr) is world.is_spark
 
     (tmp_path / "search_1").mkdir()
     (tmp_path / "search_1" / "kernels.settle-1.py311.nbi").touch()
     assert "compiles the search" not in run("heal", "--cluster", "live", "--dry-run").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], ""),
+        (["--window", "1h"], ""),
+        (["--spark"], "--spark was given"),
+        (["--lake", "/lake"], "--lake was given"),
+        (["--master", "local[1]"], "--master was given"),
+        (["--window", "24h"], "--window is 1 d, and a member looks at 1 h at most"),
+    ],
+)
+def test_spark_plans_where_it_is_asked_for_or_a_member_cannot(
+    world: World, monkeypatch: pytest.MonkeyPatch, options: list[str], why: str
+) -> None:
+    monkeypatch.delenv("PLAN_WITH", raising=False)
+    result = run("heal", "--cluster", "live", "--dry-run", *options)
+    assert bool(world.orders) is not bool(why)
+    assert world.tasks == {"live": Heal()}
+    assert (f"Spark plans on this machine: {why}." in result.stderr) is bool(why)
+
+
+def test_what_a_member_waits_for_is_said_once_on_stderr(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLAN_WITH", raising=False)
+    result = run("heal", "--cluster", "live", "--dry-run", "-o", "json")
+    lines = ["Cluster live: it waits (2 of others wait)...", "Cluster live: it waits..."]
+    assert result.stderr.splitlines() == lines
+    assert json.loads(result.stdout)[0]["cluster"] == "live"
