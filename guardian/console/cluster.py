@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Path, Request
 from fastapi.responses import Response
 
-from guardian.console.health import findings_known, findings_of, health_of, offline_dirs, skews, total
+from guardian.console.doubts import as_bad_as, doubts_of_collection, doubts_of_durability
+from guardian.console.health import (
+    Health,
+    Serving,
+    findings_known,
+    findings_of,
+    health_of,
+    offline_dirs,
+    serving_of,
+    skews,
+    total,
+)
 from guardian.console.heat import MEASURES, heat_of, traffic_of
 from guardian.console.lines import (
     BROKER_COLUMNS,
@@ -25,8 +37,10 @@ from guardian.console.lines import (
 from guardian.console.looking import HOUR_MS
 from guardian.console.paging import List, page_of
 from guardian.console.sections import get
-from guardian.console.views import ReadingPages
+from guardian.console.views import ClusterView, ReadingPages
 from guardian.errors import InvalidInput
+from guardian.model.ticket import Ticket
+from guardian.model.tickets.progress import Progress
 from guardian.model.topology import BrokerState, Cluster
 from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ClusterSeen
@@ -45,22 +59,75 @@ RATINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Overview:
+    """What a cluster's first page shows; None: not known."""
+
+    health: Health
+    findings: list[pb.Finding]
+    findings_in_all: int | None
+    tickets: tuple[tuple[Ticket, Progress | None], ...]
+    figures: dict[str, object]
+
+    @property
+    def told(self) -> tuple[object, ...]:
+        """What of it is told as text: a finding is seen again and again without a change of the page."""
+        findings = [(each.kind, each.subject, each.since_ms, each.evidence) for each in self.findings]
+        tickets = [(ticket.id, ticket.state, progress) for ticket, progress in self.tickets]
+        return self.health, findings, self.findings_in_all, tickets, self.figures
+
+
 class ClusterPages(ReadingPages):
     @get("/clusters/{cluster}", VIEW_CLUSTER)
     def overview(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "overview")
-        report = view.part(self._looks.findings, name)
-        tickets = view.part(self._looks.open_tickets, name) or ()
-        seen = view.if_any(self._looks.seen, name)  # its part of the page says why not
+        found = self._overview(view, name)
         return view.shown(
             "cluster.html",
             name,
-            findings=findings_of(name, report),
-            findings_in_all=findings_known(report, [name]),
-            health=health_of(view.cluster, report),
-            open_tickets=tickets,
-            **_at_a_glance(view.cluster, seen),
+            findings=found.findings,
+            findings_in_all=found.findings_in_all,
+            health=found.health,
+            open_tickets=found.tickets,
+            **found.figures,
         )
+
+    @get("/clusters/{cluster}/live", VIEW_CLUSTER)
+    def overview_live(self, request: Request, name: Name) -> Response:
+        """In a thread, since it asks first whether the person may see the cluster; the stream holds none."""
+        self._looks.cluster(request, name)
+
+        def look() -> dict[str, object]:
+            view = self._views.of_cluster(request, name, "overview")
+            page = view.fingerprint(self._overview(view, name).told)
+            safety = self._views.of_cluster(request, name, "durability")
+            report = safety.part(self._looks.durability_soon, name)
+            return {"page": page, "safety": safety.fingerprint(report and report.SerializeToString(deterministic=True))}
+
+        return self._views.live(request, f"cluster {name}", look)
+
+    def _overview(self, view: ClusterView, name: str) -> _Overview:
+        report = view.part(self._looks.findings, name)
+        tickets = view.part(self._looks.open_tickets, name) or ()
+        seen = view.if_any(self._looks.seen, name)  # its part of the page says why not
+        return _Overview(
+            self._health(view, report, seen, view.if_there(self._looks.durability_soon, name)),
+            findings_of(name, report),
+            findings_known(report, [name]),
+            tickets,
+            _at_a_glance(view.cluster, seen, serving_of(view.cluster, report)),
+        )
+
+    @staticmethod
+    def _health(
+        view: ClusterView,
+        report: pb.FindingsReport | None,
+        seen: ClusterSeen | None,
+        safety: pb.DurabilityReport | None,
+    ) -> Health:
+        """Return how the cluster is: never better than any number of its page."""
+        doubts = doubts_of_collection(view.cluster, seen) + doubts_of_durability(safety)
+        return as_bad_as(health_of(view.cluster, report), doubts)
 
     @get("/clusters/{cluster}/activity", VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, of: str = "disk_busy", span: str = "1h") -> Response:
@@ -91,11 +158,13 @@ class ClusterPages(ReadingPages):
     def durability(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "durability")
         report = view.part(self._looks.durability, name)
+        findings = view.if_there(self._looks.findings, name)
         return view.shown(
             "cluster_durability.html",
             f"How safe {name} is",
             ("Durability", ""),
             report=report,
+            health=self._health(view, findings, view.if_there(self._looks.seen, name), report),
             ratings=RATINGS,
             missing=sum(each.under_replicated for each in report.topics) if report else None,
             all_told=report is not None and len(report.topics) == report.topics_in_all,
@@ -145,9 +214,10 @@ class ClusterPages(ReadingPages):
         )
 
 
-def _at_a_glance(cluster: Cluster, seen: ClusterSeen | None) -> dict[str, object]:
+def _at_a_glance(cluster: Cluster, seen: ClusterSeen | None, serving: Serving | None) -> dict[str, object]:
     """The figures at the top; None: not known."""
     return {
+        "serving": serving,
         "brokers": len(cluster.brokers) or None,
         "away": sum(1 for each in cluster.brokers if each.state is not BrokerState.ACTIVE) if cluster.brokers else None,
         "racks": len({broker.rack for broker in cluster.brokers}) or None,

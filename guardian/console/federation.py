@@ -1,14 +1,16 @@
-"""The first page: every cluster and data centre, and how they are at a glance. And the search over all of it."""
+"""The first page: the board of all clusters, the worst first, and data centres. And the search over all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
-from guardian.console.health import ClusterLine, cluster_lines, findings_known, gravity_of, idc_lines
+from guardian.console.board import BoardLine, badness, board_lines
+from guardian.console.health import findings_known, gravity_of, idc_lines
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
@@ -20,16 +22,19 @@ _MOST_HITS = 20
 _LONGEST_SEARCH = 200
 
 
-CLUSTER_COLUMNS: Columns[ClusterLine] = {
+CLUSTER_COLUMNS: Columns[BoardLine] = {
     "name": lambda line: line.cluster.name,
-    "health": lambda line: line.health.rank,
+    "health": badness,
     "brokers": lambda line: len(line.cluster.brokers),
+    "load": lambda line: line.load.bytes_in,
+    "fullest": lambda line: line.load.fullest.share if line.load.fullest is not None else None,
+    "unevenness": lambda line: line.load.unevenness.above if line.load.unevenness is not None else None,
     "findings": lambda line: line.findings,
     "tickets": lambda line: line.tickets_running,
 }
 
 
-def cluster_text(line: ClusterLine) -> str:
+def cluster_text(line: BoardLine) -> str:
     """What a search looks at."""
     return f"{line.cluster.name} {line.health.words} {' '.join(line.idcs)}"
 
@@ -42,30 +47,64 @@ class Hit(NamedTuple):
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Board:
+    """What the board shows for one person; None: not known."""
+
+    clusters: tuple[Cluster, ...]
+    lines: list[BoardLine]
+    findings: int | None
+    grave: int
+    own: list[tuple[str, str]]  # findings of no cluster: subject and evidence
+    running: int | None
+    waiting: int | None
+
+
 class FederationPages(ReadingPages):
     @get("/", VIEW)
     def federation(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "federation")
+        board = self._board(request, view)
+        clusters = board.clusters
+        return view.shown(
+            "federation.html",
+            "Federation",
+            page=page_of(board.lines, asked, cluster_text, CLUSTER_COLUMNS, "-health"),
+            idcs=idc_lines(clusters),
+            brokers=_brokers_of(clusters),
+            racks=len({(each.name, broker.rack) for each in clusters for broker in each.brokers}),
+            grave=board.grave,
+            findings=board.findings,
+            own=board.own,
+            running=board.running,
+            waiting=board.waiting,
+        )
+
+    @get("/live", VIEW)
+    async def federation_live(self, request: Request) -> Response:
+        def look() -> dict[str, object]:
+            view = self._views.of(request, "federation")
+            return {"page": view.fingerprint(self._board(request, view))}
+
+        return self._views.live(request, "the board", look)
+
+    def _board(self, request: Request, view: View) -> _Board:
         clusters = self._looks.clusters(request)
         report = view.part(self._looks.findings)
         healing = view.part(self._looks.healing)
         tickets = view.part(self._looks.open_tickets)
-        lines = cluster_lines(clusters, report, healing, None if tickets is None else [each for each, _ in tickets])
-        worst_first = "-health" if any(line.findings for line in lines) else "name"
+        seen = self._looks.seen_everywhere(request)
+        lines = board_lines(clusters, report, healing, None if tickets is None else [each for each, _ in tickets], seen)
         shown = {each.name for each in clusters}
         told = [each for each in report.findings if not each.cluster or each.cluster in shown] if report else []
-        return view.shown(
-            "federation.html",
-            "Federation",
-            page=page_of(lines, asked, cluster_text, CLUSTER_COLUMNS, worst_first),
-            idcs=idc_lines(clusters),
-            brokers=_brokers_of(clusters),
-            racks=len({(each.name, broker.rack) for each in clusters for broker in each.brokers}),
-            grave=sum(1 for each in told if gravity_of(each.kind) == "bad"),
-            findings=findings_known(report, {*shown, ""}),
-            own=[each for each in told if not each.cluster],
-            running=None if tickets is None else sum(line.tickets_running or 0 for line in lines),
-            waiting=None if tickets is None else sum(line.tickets_waiting or 0 for line in lines),
+        return _Board(
+            clusters,
+            lines,
+            findings_known(report, {*shown, ""}),
+            sum(1 for each in told if gravity_of(each.kind) == "bad"),
+            [(each.subject, each.evidence) for each in told if not each.cluster],
+            None if tickets is None else sum(line.tickets_running or 0 for line in lines),
+            None if tickets is None else sum(line.tickets_waiting or 0 for line in lines),
         )
 
     @get("/search", VIEW)

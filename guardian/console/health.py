@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from guardian.health.model.finding import FindingKind
 from guardian.model.text import some
-from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState, Cluster
 from guardian.web.observed import BrokerSeen, ClusterSeen, Series
 from protos.guardian.v1 import insight_pb2 as pb
@@ -23,6 +22,7 @@ _OF_MEMBERS: tuple[int, ...] = (
     FindingKind.CLOCK_OFF,
     FindingKind.CERTIFICATE_EXPIRES,
 )
+UNREACHABLE: tuple[int, ...] = (FindingKind.CLUSTER_UNREACHABLE, FindingKind.STATE_UNKNOWN)
 _UNKNOWN_GRAVITY = 1000  # of a kind that a newer member tells
 
 
@@ -45,11 +45,40 @@ def gravity_of(kind: int) -> str:
     return "bad" if _gravity(kind) <= _GRAVE else "warn"
 
 
+def severity_of(kind: int) -> int:
+    """Return how grave findings of a kind are: at least 1, and the graver the higher."""
+    return max(1, len(FindingKind) - _gravity(kind))
+
+
 def name_of(kind: int) -> str:
     try:
         return FindingKind(kind).name.lower().replace("_", " ")
     except ValueError:
         return f"kind {kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How many of a cluster's brokers serve, of how many; `missing` are those that should, and do not."""
+
+    up: int
+    of: int
+    missing: tuple[int, ...] = ()
+
+
+def serving_of(cluster: Cluster, report: pb.FindingsReport | None) -> Serving | None:
+    """Return who serves, as the cluster's controllers told at the last look; None: nobody knows."""
+    told = report.brokers if report is not None else ()
+    alive = {broker for seen in told if seen.cluster == cluster.name for broker in seen.alive}
+    if not alive or not cluster.brokers:
+        return None
+    missing = tuple(each.id for each in cluster.brokers if each.state is BrokerState.ACTIVE and each.id not in alive)
+    return Serving(sum(1 for each in cluster.brokers if each.id in alive), len(cluster.brokers), missing)
+
+
+def not_serving(brokers: Collection[int]) -> Health:
+    """Return how a cluster is of which these brokers should serve, and do not."""
+    return Health("warn", f"broker {some(brokers)} {'does' if len(brokers) == 1 else 'do'} not serve", len(brokers) + 5)
 
 
 def health_of(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
@@ -95,29 +124,10 @@ def _without_findings(cluster: Cluster, report: pb.FindingsReport | None) -> Hea
     own = [look for look in report.looks if look.cluster == cluster.name] if report is not None else []
     if report is None or not any(look.looked_at_ms for look in own):
         return UNKNOWN
-    alive = {broker for seen in report.brokers if seen.cluster == cluster.name for broker in seen.alive}
-    to_serve = [broker.id for broker in cluster.brokers if broker.state is BrokerState.ACTIVE]
-    away = [broker for broker in to_serve if alive and broker not in alive]
-    if away:  # and not for long enough to be a finding
-        return Health("warn", f"broker {some(away)} does not serve", len(away) + 5)
+    serving = serving_of(cluster, report)
+    if serving is not None and serving.missing:  # and not for long enough to be a finding
+        return not_serving(serving.missing)
     return PARTLY_KNOWN if any(look.error or not look.looked_at_ms for look in own) else HEALTHY
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterLine:
-    """A cluster in the federation's list; None: not known."""
-
-    cluster: Cluster
-    health: Health
-    findings: int | None
-    tickets_running: int | None
-    tickets_waiting: int | None
-    away: int  # brokers in another state than active
-    mode: str  # of healing
-
-    @property
-    def idcs(self) -> tuple[str, ...]:
-        return tuple(sorted({broker.idc or "-" for broker in self.cluster.brokers}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,33 +138,6 @@ class IdcLine:
     clusters: int
     brokers: int
     racks: int
-
-
-def cluster_lines(
-    clusters: Iterable[Cluster],
-    findings: pb.FindingsReport | None,
-    healing: pb.HealingReport | None,
-    tickets: Iterable[Ticket] | None,
-) -> list[ClusterLine]:
-    """None: nobody could say."""
-    modes = {each.cluster: each.policy.mode for each in healing.clusters} if healing is not None else {}
-    running: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
-    for ticket in tickets or ():
-        if not ticket.state.is_over:
-            (running if ticket.state.is_driven else waiting)[ticket.cluster] += 1
-    return [
-        ClusterLine(
-            cluster,
-            health_of(cluster, findings),
-            findings_known(findings, [cluster.name]),
-            None if tickets is None else running[cluster.name],
-            None if tickets is None else waiting[cluster.name],
-            sum(1 for broker in cluster.brokers if broker.state is not BrokerState.ACTIVE),
-            modes.get(cluster.name, ""),
-        )
-        for cluster in clusters
-    ]
 
 
 def idc_lines(clusters: Iterable[Cluster]) -> list[IdcLine]:

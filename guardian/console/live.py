@@ -10,6 +10,7 @@ looked on for a while, so that no thread is left behind by pages that were close
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import threading
 import time
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import structlog
+from fastapi.responses import Response, StreamingResponse
 
 from guardian.errors import GuardianError, NotAllowed, NotFound, NotSignedIn, Overloaded
 
@@ -40,6 +42,11 @@ class Look(NamedTuple):
 
     message: Mapping[str, object]
     is_over: bool = False
+
+
+def fingerprint(value: object) -> str:
+    """Return a short text that is another one when a page shows something else; `value` is told by its repr."""
+    return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
 
 
 Upstream = Callable[[], Look]
@@ -246,6 +253,13 @@ class LiveFeeds:
                     return
         finally:
             feed.leave(page)
+
+    def answer(self, name: str, upstream: Upstream, person: str) -> Response:
+        """The stream of `messages` as an answer. Raises Overloaded before it begins."""
+        self.require_room(person)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        messages = self.messages(name, upstream, person)
+        return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
     def close(self) -> None:
         """Ends all feeds, and with them the answers of open pages."""

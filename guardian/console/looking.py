@@ -30,6 +30,7 @@ from guardian.web.parts import Person, WebParts
 from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
 
 HOUR_MS = 3_600_000
+_MOST_ON_BOARD = 300  # clusters: reading the lake takes a part of a second each
 
 
 class _By:
@@ -56,6 +57,7 @@ class Looks:
         self._closing: list[Callable[[], None]] = []
         short_s = web.dear_wait_s
         self._seen = self._keep(self._look_seen, 15, 120, short_s)
+        self._on_board = self._keep(self._look_seen, 60, 600, short_s)
         self._sizes = self._keep(web.observed.topics, 60, 300, short_s)
         self._topic_seen = self._keep(self._look_topic, 15, 60, short_s)
         self._clusters = self._keep(self._look_clusters, 2, 2)
@@ -89,6 +91,10 @@ class Looks:
     def _asking(self, call: Callable[[GuardianClient], Callable[..., Value]]) -> Callable[[_By], Value]:
         """Return what makes the call in the person's name."""
         return lambda key: call(self._client(key))(*key.asked)
+
+    def person(self, request: Request) -> Person:
+        """Who asks. Raises NotSignedIn."""
+        return self._web.user_of(request)
 
     def clusters(self, request: Request) -> tuple[Cluster, ...]:
         """By name, those that the person may see."""
@@ -150,6 +156,10 @@ class Looks:
         """Asks Kafka."""
         return self._durability.of(_By(self._web.user_of(request), cluster, topic))
 
+    def durability_soon(self, request: Request, cluster: str) -> insight_pb2.DurabilityReport:
+        """As `durability`, waited for no longer than what is read from the lake."""
+        return self._durability.of(_By(self._web.user_of(request), cluster, ""), self._web.dear_wait_s)
+
     def disk_health(self, request: Request, cluster: str) -> insight_pb2.DiskHealthReport:
         return self._disks.of(_By(self._web.user_of(request), cluster))
 
@@ -181,6 +191,18 @@ class Looks:
     def topic_sizes(self, request: Request, cluster: str) -> tuple[TopicSize, ...]:
         self.cluster(request, cluster)
         return self._sizes.of(cluster)
+
+    def seen_everywhere(self, request: Request) -> Mapping[str, ClusterSeen | None]:
+        """The last hour by cluster, up to a minute old; None: still being read, or not readable. All of them together
+        are waited for no longer than one is."""
+        until = time.monotonic() + self._web.dear_wait_s
+        found: dict[str, ClusterSeen | None] = {}
+        for cluster in self.clusters(request)[:_MOST_ON_BOARD]:
+            try:
+                found[cluster.name] = self._on_board.of((cluster.name, HOUR_MS), max(0.0, until - time.monotonic()))
+            except GuardianError:
+                found[cluster.name] = None
+        return found
 
     def topics_everywhere(self, request: Request) -> Mapping[str, tuple[TopicSize, ...] | None]:
         """By cluster; None: still being read. All of them together are waited for no longer than one is."""

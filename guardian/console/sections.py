@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends
 
+from guardian.console.live import LiveFeeds
 from guardian.console.rendering import Renderer
 from guardian.security.rules.routing import Handler, RouteRule, access
 from guardian.web.parts import WebParts
@@ -25,7 +26,8 @@ class Pages:
         self.closing = closing
 
 
-Section = Callable[[WebParts, Renderer], Pages]
+# The feeds are one set for all sections: a person has so many live pages in all.
+Section = Callable[[WebParts, Renderer, LiveFeeds], Pages]
 
 
 def get(path: str, rule: RouteRule) -> Callable[[Handler], Handler]:

@@ -6,6 +6,8 @@
 
 A part that can't be had is said to be missing; the rest of the page is shown. A part that is still being read makes the
 page ask for itself again (`is_read` in templates).
+
+A page that is live has a feed beside it: the same looks, told by the fingerprint of what they show.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fastapi import Request
 from fastapi.responses import Response
 
+from guardian.console.live import LiveFeeds, Look, fingerprint
 from guardian.console.looking import Looks
 from guardian.console.rendering import Renderer, url
 from guardian.errors import GuardianError
@@ -75,6 +78,19 @@ class View:
             pass
         return None
 
+    def if_there(
+        self,
+        look: Callable[Concatenate[Request, Asked], Value],
+        /,
+        *asked: Asked.args,
+        **named: Asked.kwargs,
+    ) -> Value | None:
+        """As `if_any`, of what the page does not wait for: another part of it shows it."""
+        try:
+            return look(self._request, *asked, **named)
+        except GuardianError:
+            return None
+
     def shown(self, template: str, title: str, *crumbs: Crumb, **values: object) -> Response:
         """The page; `crumbs` are those below where the view stands."""
         common: dict[str, Any] = {
@@ -85,6 +101,10 @@ class View:
             "is_read": self._is_read,
         }
         return self._render(self._request, template, **{**common, **self._shared, **values})
+
+    def fingerprint(self, *shown: object) -> str:
+        """Return a short text that is another one when the page shows something else; its notes are part of it."""
+        return fingerprint((self._notes, self._is_read, shown))
 
     def say(self, sentence: str) -> None:
         """A note at the top of the page; once."""
@@ -104,9 +124,10 @@ class ClusterView(View):
 class Views:
     """Begins pages."""
 
-    def __init__(self, looks: Looks, render: Renderer) -> None:
+    def __init__(self, looks: Looks, render: Renderer, feeds: LiveFeeds) -> None:
         self.looks = looks
         self._render = render
+        self._feeds = feeds
 
     def of(self, request: Request, section: str, *crumbs: Crumb) -> View:
         return View(self._render, request, section, crumbs)
@@ -114,6 +135,15 @@ class Views:
     def of_cluster(self, request: Request, name: str, tab: str = "") -> ClusterView:
         """Raises NotFound."""
         return ClusterView(self._render, request, self.looks.cluster(request, name), tab)
+
+    def live(self, request: Request, name: str, look: Callable[[], dict[str, object]]) -> Response:
+        """Return the stream of what a page shows: the name of each part, and the fingerprint of what is in it.
+
+        `name` tells the page from all others of this person. `look` is called on the feed's thread, as long as somebody
+        looks on; it raises GuardianErrors.
+        """
+        person = self.looks.person(request)
+        return self._feeds.answer(f"{name} of {person!r}", lambda: Look(look()), person.name)
 
 
 class ReadingPages:

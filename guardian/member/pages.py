@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from guardian.console.live import LiveFeeds
 from guardian.console.rendering import STATIC_PATH, THEME_COOKIE, Renderer, static_answer, theme_of
 from guardian.console.sections import Section
 from guardian.errors import NotFound
@@ -32,10 +33,11 @@ class Console:
     def __init__(self, web: WebParts, sections: Iterable[Section] | None = None) -> None:
         self._render = Renderer(web)
         self.router = APIRouter(prefix="/console", include_in_schema=False)
-        self._closing: list[Callable[[], None]] = []
+        feeds = LiveFeeds(pages_per_person=web.live_pages)
+        self._closing: list[Callable[[], None]] = [feeds.close]
         self.router.include_router(_frame())
         for section in sections_of_all() if sections is None else sections:
-            made = section(web, self._render)
+            made = section(web, self._render, feeds)
             self.router.include_router(made.router)
             self._closing += made.closing
 
@@ -81,5 +83,5 @@ def own(where: str) -> str:
 
 
 def sections_of_all() -> tuple[Section, ...]:
-    """Who adds pages names their function here: it gets the WebParts and the Renderer."""
+    """Who adds pages names their function here: it gets the WebParts, the Renderer and the feeds."""
     return (reading.pages, tickets.pages, plans.pages)

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from guardian.console.broker import BrokerPages
 from guardian.console.cluster import ClusterPages
 from guardian.console.federation import FederationPages
+from guardian.console.live import LiveFeeds
 from guardian.console.looking import Looks
 from guardian.console.members import MemberPages
 from guardian.console.rendering import Renderer
@@ -18,9 +19,9 @@ from guardian.health.pages import FindingPages
 from guardian.web.parts import WebParts
 
 
-def pages(web: WebParts, render: Renderer) -> Pages:
+def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
     looks = Looks(web)
-    views = Views(looks, render)
+    views = Views(looks, render, feeds)
     router = APIRouter()
     for made in (
         FederationPages(views),

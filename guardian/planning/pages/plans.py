@@ -18,6 +18,7 @@ from typing import Annotated
 from fastapi import File, Form, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
+from guardian.console.live import LiveFeeds
 from guardian.console.paging import Asked, page_of
 from guardian.console.rendering import Renderer, url
 from guardian.console.sections import Pages, get, post, router_of
@@ -69,7 +70,7 @@ class _Choices:
     tickets: tuple[Ticket, ...]
 
 
-def pages(web: WebParts, render: Renderer) -> Pages:
+def pages(web: WebParts, render: Renderer, _: LiveFeeds) -> Pages:
     """The section of plans."""
     made = PlanPages(web, render)
     return Pages(router_of(made, web.form_guard), made.close)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 from fastapi import Form, Request
-from fastapi.responses import RedirectResponse, Response, StreamingResponse
+from fastapi.responses import RedirectResponse, Response
 
 from guardian.client import GuardianClient, TicketPage
 from guardian.console.live import LiveFeeds, Look
@@ -136,11 +136,10 @@ class _SeriesKey:
     broker: int | None
 
 
-def pages(web: WebParts, render: Renderer) -> Pages:
+def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
     """The section of tickets."""
-    feeds = LiveFeeds(pages_per_person=web.live_pages)
     made = TicketPages(web, render, feeds)
-    return Pages(router_of(made, web.form_guard), feeds.close, made.close)
+    return Pages(router_of(made, web.form_guard), made.close)
 
 
 class TicketPages:
@@ -200,14 +199,15 @@ class TicketPages:
     async def tickets_live(self, request: Request, cluster: str = "", state: str = "", after: str = "") -> Response:
         person = self._web.user_of(request)
         key = _list_key(person, cluster, state, after)
-        return self._stream(person, f"tickets of {key!r}", lambda: self._look_at_list(key))
+        return self._feeds.answer(f"tickets of {key!r}", lambda: self._look_at_list(key), person.name)
 
     @get("/tickets/{ticket_id}/live", VIEW)
     def ticket_live(self, request: Request, ticket_id: str) -> Response:
         """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
         person = self._web.user_of(request)
         self._detail(person, ticket_id)
-        return self._stream(person, f"ticket {ticket_id} of {person!r}", lambda: self._look_at(person, ticket_id))
+        name = f"ticket {ticket_id} of {person!r}"
+        return self._feeds.answer(name, lambda: self._look_at(person, ticket_id), person.name)
 
     @get("/tickets/{ticket_id}/series", VIEW)
     def series(self, request: Request, ticket_id: str, broker: int | None = None) -> Response:
@@ -339,12 +339,6 @@ class TicketPages:
 
     def _plan_of(self, ticket: Ticket, person: Person) -> Plan | None:
         return self._plans.plan(self._web.client_for(person), ticket.plan_hash) if ticket.plan_hash else None
-
-    def _stream(self, person: Person, name: str, look: Callable[[], Look]) -> Response:
-        self._feeds.require_room(person.name)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        messages = self._feeds.messages(name, look, person.name)
-        return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
 
     def _look_at(self, person: Person, ticket_id: str) -> Look:
         """What the pages ask for when they hear of it has been read already."""

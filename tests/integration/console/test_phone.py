@@ -25,6 +25,9 @@ def serve(page: Page, console: Site) -> None:
 
     def answer(route: Route) -> None:
         request = route.request
+        if request.resource_type == "eventsource":  # it would not end
+            route.abort()
+            return
         found = console.browser.get(request.url.removeprefix(ORIGIN), headers=request.headers)
         headers = {name: value for name, value in found.headers.items() if name not in NOT_OF_THE_BODY}
         route.fulfill(status=found.status_code, headers=headers, body=found.content)

@@ -6,7 +6,6 @@ from guardian.console.health import (
     HEALTHY,
     PARTLY_KNOWN,
     UNKNOWN,
-    cluster_lines,
     findings_known,
     gravity_of,
     health_of,
@@ -72,19 +71,6 @@ def test_every_kind_has_a_gravity_and_a_name_and_so_has_one_of_a_newer_member() 
         assert gravity_of(kind) in {"bad", "warn"}
         assert name_of(kind)
     assert (gravity_of(9999), name_of(9999)) == ("warn", "kind 9999")
-
-
-def test_a_cluster_that_nobody_has_looked_at_is_not_called_healthy() -> None:
-    report = pb.FindingsReport(looks=[pb.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)])
-    other = Cluster("bulk", "h:9093")
-    lines = cluster_lines([CLUSTER, other], report, None, ())
-    assert [line.health for line in lines] == [HEALTHY, UNKNOWN]
-    assert lines[0].away == 1
-    assert lines[0].idcs == ("sh", "sz")
-    unknown = cluster_lines([CLUSTER], None, None, None)[0]
-    assert unknown.health == UNKNOWN
-    assert (unknown.findings, unknown.tickets_running, unknown.tickets_waiting) == (None, None, None)
-    assert [(line.findings, line.tickets_running) for line in lines] == [(0, 0), (None, 0)]
 
 
 def test_no_number_stands_for_what_nobody_has_looked_at() -> None:

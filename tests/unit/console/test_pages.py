@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,9 +16,10 @@ from guardian.errors import Unavailable
 from guardian.health.loop.observed import LakeObserved
 from guardian.model.federation import Tenant
 from guardian.model.wire.entries import entry_to_proto
-from guardian.web.observed import NothingObserved
+from guardian.web.observed import BrokerSeen, ClusterSeen, LogDirSeen, NothingObserved
 from guardian.web.parts import Local
 from protos.guardian.v1 import federation_pb2 as pb
+from protos.guardian.v1 import insight_pb2
 from tests.unit.console.site import Site, site
 
 pytestmark = pytest.mark.slow
@@ -147,6 +150,98 @@ def test_the_federation_at_a_glance(console: Site) -> None:
     assert "No cluster matches nothing" in console.page("/console/?q=nothing")
 
 
+def test_the_board_says_what_each_cluster_does_and_what_is_not_known(console: Site) -> None:
+    text = console.page("/console/")
+    row = re.sub(r"\s+", " ", text[text.index('<table class="board">') : text.index("</tbody>")])
+    told = dict(re.findall(r'data-name="([^"]+)">(.*?)</td>', row))
+    assert "not known, of 3" in told["Brokers up"], "no detector has looked"
+    assert "not known" in told["Findings"]
+    assert told["Tickets"] == "none"
+    for name in ("CPU", "Fullest disk", "Unevenness"):
+        assert told[name] == '<span class="dim">not known</span>', "no sample of this lake has it"
+    assert "live" in console.page("/console/?sort=-fullest")
+
+
+def test_the_board_draws_the_trend_and_names_the_broker_of_the_fullest_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broker(number: int, rate: float, used: int) -> BrokerSeen:
+        log_dirs = (LogDirSeen("/d", "sda", 100, 100 - used, False),)
+        return BrokerSeen(number, 5, "", (rate, 2 * rate), (), (0.25, 0.5), log_dirs=log_dirs)
+
+    seen = ClusterSeen((0, 60_000), 60_000, {1: broker(1, 1e6, 50), 2: broker(2, 3e6, 93)})
+    monkeypatch.setattr(LakeObserved, "cluster", lambda *_: seen)
+    with site(tmp_path) as made:
+        row = re.sub(r"\s+", " ", made.page("/console/"))
+    told = dict(re.findall(r'data-name="([^"]+)">(.*?)</td>', row))
+    assert (told["Written"], told["CPU"]) == ("8.0 MB/s", "50 %")
+    assert "93 %" in told["Fullest disk"]
+    assert 'class="bar bad"' in told["Fullest disk"]
+    assert "/console/clusters/live/brokers/2" in told["Fullest disk"]
+    assert "50 % <small>bytes in</small>" in told["Unevenness"]
+    assert 'role="img" aria-label="the last 2 min: 4.0 MB/s to 8.0 MB/s, lately 8.0 MB/s"' in told["Trend"]
+    assert told["Trend"].count("<polyline") == 1
+
+
+def test_a_feed_tells_of_what_changes_and_ends_for_who_may_not_look_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stranger(Local):
+        def sees(self, cluster: str) -> bool:
+            return cluster != "live"
+
+    finding = insight_pb2.Finding(kind=insight_pb2.BROKER_DOWN, cluster="live", subject="broker 3")
+    with site(tmp_path) as made:
+
+        def change() -> None:
+            monkeypatch.setattr(made.client, "findings", lambda *_: insight_pb2.FindingsReport(findings=[finding]))
+
+        steps = [threading.Timer(3.0, change), threading.Timer(9.0, lambda: setattr(made, "person", Stranger()))]
+        for step in steps:
+            step.start()
+        with made.browser.stream("GET", "/console/clusters/live/live") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            events = [line for line in answer.iter_lines() if line]
+        for step in steps:
+            step.join()
+        made.person = Local()
+        pages = [json.loads(line.removeprefix("data: "))["page"] for line in events if '"page"' in line]
+        assert len(set(pages)) >= 2, events
+        assert events[-2:] == ["event: over", "data: {}"]
+        made.person = Stranger()
+        assert made.browser.get("/console/clusters/live/live").status_code == 404
+        assert made.browser.get("/console/findings/live?cluster=live").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/console/", "/console/clusters/live", "/console/findings"])
+def test_a_page_that_refreshes_names_its_feed_and_the_parts_that_are_renewed(console: Site, path: str) -> None:
+    outline = Outline(console.page(path))
+    live = [given for _, given in outline.tags if "data-live" in given]
+    assert [given["data-live"] for given in live] == [path.removesuffix("/") + "/live"]
+    parts = [given for _, given in outline.tags if "data-live-part" in given]
+    assert live[0] in parts
+    assert all(given.get("id") for given in parts)
+    assert any("/live." in str(script.get("src")) for script in outline.of("script"))
+
+
+def test_the_headline_comes_with_the_numbers_of_how_safe_the_data_is(
+    console: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = insight_pb2.TopicDurability(topic="t", under_replicated=32)
+    report = insight_pb2.DurabilityReport(cluster="live", topics=[topic], topics_in_all=1)
+    look = insight_pb2.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)
+    monkeypatch.setattr(console.client, "findings", lambda *_: insight_pb2.FindingsReport(looks=[look]))
+    monkeypatch.setattr(console.client, "durability", lambda *_: report)
+    fresh = Local("somebody else")  # nothing is kept for him yet
+    monkeypatch.setattr(console, "person", fresh)
+    part = console.browser.get("/console/clusters/live/durability", headers={"HX-Request": "true"}).text
+    assert re.search(r'<span id="health"[^>]*hx-swap-oob="true"><span class="status warn">', part)
+    assert "32 partitions under-replicated" in part
+    page = console.page("/console/clusters/live")
+    assert "32 partitions under-replicated" in page
+    assert "healthy" not in page
+
+
 def test_a_broker_is_shown_with_its_numbers_disks_and_exclusion(console: Site) -> None:
     brokers = console.page("/console/clusters/live/brokers?sort=-id")
     assert brokers.index("brokers/3") < brokers.index("brokers/1")
@@ -201,7 +296,7 @@ def test_what_a_person_may_not_see_is_not_said_to_exist(console: Site) -> None:
 
     console.person = Stranger("stranger")
     try:
-        assert "live" not in re.sub(r"aria-live|x-live", "", console.page("/console/"))
+        assert "live" not in re.sub(r"aria-live|x-live|data-live|/live\b", "", console.page("/console/"))
         for path in PATHS:
             if "/clusters/live" in path:
                 assert console.page(path, status=404)
@@ -240,7 +335,7 @@ def test_bad_questions_are_answered_in_a_sentence(console: Site) -> None:
     for path, sentence in (
         ("/console/?page=0", "page is 0: use 1 to 1000000"),
         ("/console/?page=x", "page: Input should be a valid integer"),
-        ("/console/?sort=height", "use one of brokers, findings, health, name, tickets"),
+        ("/console/?sort=height", "use one of brokers, findings, fullest, health, load, name, tickets, unevenness"),
         ("/console/clusters/live/activity?of=x", "use one of disk_busy, disks, cpu"),
         ("/console/clusters/live/brokers/x", "broker_id: Input should be a valid integer"),
         ("/console/machines?show=some", "use free, used or nothing"),
