@@ -71,7 +71,9 @@ class _Future:
 
 
 @dataclass(slots=True)
-class _Replica:
+class Replica:
+    """A partition on a broker, in a log dir; `lag` bytes behind its leader."""
+
     path: str
     lag: float = 0.0
     only_remote: float = 0.0  # what it never copies
@@ -85,10 +87,11 @@ class _Partition:
     leader: int
     size: float
     write_rate: float
-    hosted: dict[int, _Replica]
+    hosted: dict[int, Replica]
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
     leader_epoch: int = 0
+    number: int = 0  # in the order in which partitions were made
     eligible: list[int] = field(default_factory=list)  # who left the ISR when it was small: the ELR
 
     def elect(self, broker: int) -> None:
@@ -99,6 +102,11 @@ class _Partition:
     @property
     def in_flight(self) -> bool:
         return bool(self.adding or self.removing)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether a replica is on its way into another log dir."""
+        return any(replica.future is not None for replica in self.hosted.values())
 
 
 @dataclass(slots=True)
@@ -119,7 +127,7 @@ class _Broker:
 
 
 # Kafka's own, as far as anybody asks for them.
-_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+DEFAULTS: Mapping[str, Mapping[str, str]] = {
     TOPIC: {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"},
     BROKER: {
         "replica.lag.time.max.ms": "30000",
@@ -153,6 +161,8 @@ class FakeKafka:
         self.now_ms = 0
         self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
         self._partitions: dict[TopicPartition, _Partition] = {}
+        self._awake: set[TopicPartition] = set()  # all but those that are known to be at rest
+        self._partitions_made = 0
         self._configs: dict[ConfigResource, dict[str, str]] = {(BROKER, str(broker)): {} for broker in racks}
         self._topic_ids: dict[str, bytes] = {}
         self._topics_made = 0
@@ -187,12 +197,25 @@ class FakeKafka:
             for number, replicas in assignments.items():
                 self._add_partition(TopicPartition(name, number), replicas, size_bytes, write_rate)
 
+    def place_topic(
+        self, name: str, topic_id: bytes, places: Mapping[int, Mapping[int, str]], size_bytes: Mapping[int, int]
+    ) -> None:
+        """A topic of this id whose replicas lie on these log dirs, by partition and broker, all in sync; of each
+        partition its size."""
+        with self._lock:
+            self._configs[TOPIC, name] = {}
+            self._topic_ids[name] = topic_id
+            for number, log_dirs in places.items():
+                hosted = {broker: Replica(path) for broker, path in log_dirs.items()}
+                self._host(TopicPartition(name, number), hosted, size_bytes[number], 0.0)
+
     def delete_topic(self, name: str) -> None:
         with self._lock:
             self._configs.pop((TOPIC, name), None)
             self._topic_ids.pop(name, None)
             for partition in [partition for partition in self._partitions if partition.topic == name]:
                 del self._partitions[partition]
+                self._awake.discard(partition)
 
     def kill_broker(self, broker: int) -> None:
         """It leaves every ISR but those where it is the last one, and another in-sync replica leads."""
@@ -207,6 +230,7 @@ class FakeKafka:
             self._brokers[broker].alive = True
             self._brokers[broker].failed -= self._brokers[broker].mended
             self._unregistered.discard(broker)
+            self._awake.update(self._partitions)
             for partition in self._partitions.values():
                 partition.eligible = [each for each in partition.eligible if each != broker]
                 self._keep_a_leader(partition)
@@ -215,6 +239,7 @@ class FakeKafka:
         """The broker lives on; its replicas there leave every ISR but those where they are the last ones."""
         with self._lock:
             self._brokers[broker].failed.add(path)
+            self._awake.update(self._partitions)
             for partition in self._partitions.values():
                 if broker in partition.hosted and partition.hosted[broker].path == path:
                     partition.hosted[broker].future = None
@@ -254,6 +279,7 @@ class FakeKafka:
         with self._lock:
             self._brokers[broker].outdated = None
             self._brokers[broker].fenced = False
+            self._awake.update(self._partitions)
             for partition in self._partitions.values():
                 self._keep_a_leader(partition)
 
@@ -308,10 +334,14 @@ class FakeKafka:
         """Lets `MS_PER_READ` pass."""
         with self._lock:
             self.now_ms += MS_PER_READ
-            self._replicate()
-            self._copy_between_log_dirs()
-            for partition in self._partitions.values():
+            awake = sorted(self._awake, key=lambda name: self._partitions[name].number)
+            partitions = {name: self._partitions[name] for name in awake}
+            self._replicate(partitions)
+            self._copy_between_log_dirs(partitions.values())
+            for partition in partitions.values():
                 self._complete_reassignment(partition)
+            lives = self._nodes()
+            self._awake.difference_update(name for name, each in partitions.items() if self._is_at_rest(each, lives))
 
     def peek(self) -> ClusterObservation:
         """Everything as it is, without letting time pass."""
@@ -424,7 +454,7 @@ class FakeKafka:
         explicit = self.describe_configs(resources)
         return {
             resource: {
-                key: value for key, value in {**_DEFAULTS[resource[0]], **explicit[resource]}.items() if key in keys
+                key: value for key, value in {**DEFAULTS[resource[0]], **explicit[resource]}.items() if key in keys
             }
             for resource in explicit
         }
@@ -654,10 +684,18 @@ class FakeKafka:
     def _add_partition(
         self, name: TopicPartition, replicas: Collection[int], size_bytes: int, write_rate: float
     ) -> None:
-        hosted = {broker: _Replica(self._emptiest_log_dir(broker)) for broker in replicas}
+        hosted = {broker: Replica(self._emptiest_log_dir(broker)) for broker in replicas}
+        self._host(name, hosted, size_bytes, write_rate)
+
+    def _host(self, name: TopicPartition, hosted: dict[int, Replica], size_bytes: int, write_rate: float) -> None:
+        replicas = list(hosted)
         alive = [broker for broker in replicas if self._brokers[broker].alive]
         leader = alive[0] if alive else NO_LEADER
-        self._partitions[name] = _Partition(list(replicas), alive, leader, float(size_bytes), write_rate, hosted)
+        self._partitions_made += 1
+        self._awake.add(name)
+        self._partitions[name] = _Partition(
+            replicas, alive, leader, float(size_bytes), write_rate, hosted, number=self._partitions_made
+        )
 
     def _why_not_created(self, assignments: Mapping[int, Collection[int]], first: int) -> str:
         """As the controller does, which wants numbers without a gap and as many replicas everywhere."""
@@ -716,6 +754,8 @@ class FakeKafka:
         }
 
     def _states(self, topics: Collection[str] | None) -> dict[TopicPartition, PartitionState]:
+        if topics is not None and not topics:
+            return {}
         return {
             name: PartitionState(
                 partition.leader, tuple(partition.replicas), tuple(partition.isr), partition.leader_epoch
@@ -729,9 +769,10 @@ class FakeKafka:
 
     def _min_isr(self, topic: str) -> int:
         key = "min.insync.replicas"
-        return int(self._configs.get((TOPIC, topic), {}).get(key, _DEFAULTS[TOPIC][key]))
+        return int(self._configs.get((TOPIC, topic), {}).get(key, DEFAULTS[TOPIC][key]))
 
     def _leave_isrs(self, broker: int) -> None:
+        self._awake.update(self._partitions)
         for name, partition in self._partitions.items():
             if broker in partition.isr and len(partition.isr) > 1:
                 partition.isr.remove(broker)
@@ -800,6 +841,7 @@ class FakeKafka:
         if partition is None:
             return f"{name} does not exist"
         unknown = [broker for broker in target if broker not in self._brokers]
+        self._awake.add(name)
         if unknown or not target or len(set(target)) != len(target):
             return Refusal(f"{list(target)} is no valid assignment of {name}", names_brokers=True)
         heading = len(set(partition.replicas) - set(partition.removing))
@@ -816,7 +858,7 @@ class FakeKafka:
             path = self._brokers[broker].remembered.pop(name, None) or self._emptiest_log_dir(broker)
             is_tiered = self._configs[TOPIC, name.topic].get(_TIERED) == "true"
             lag = partition.size * (_LOCAL_SHARE if is_tiered else 1.0)
-            partition.hosted[broker] = _Replica(path, lag, only_remote=partition.size - lag)
+            partition.hosted[broker] = Replica(path, lag, only_remote=partition.size - lag)
         self._complete_reassignment(partition)
         return ""
 
@@ -825,6 +867,7 @@ class FakeKafka:
         partition = self._partitions.get(name)
         if partition is None:
             return f"{name} does not exist"
+        self._awake.add(name)
         kept = [broker for broker in partition.replicas if broker not in partition.adding]
         if not set(kept) & set(partition.isr):
             return f"cancelling would leave {name} without an in-sync replica"
@@ -854,6 +897,7 @@ class FakeKafka:
         if partition is None or broker not in partition.hosted:
             self._brokers[broker].remembered[name] = path
             return f"broker {broker} has no replica of {name}"
+        self._awake.add(name)
         replica = partition.hosted[broker]
         if {path, replica.path} & self._brokers[broker].failed:
             return f"KAFKA_STORAGE_ERROR: a log dir of broker {broker} is offline"
@@ -865,10 +909,11 @@ class FakeKafka:
 
     # Time passes.
 
-    def _replicate(self) -> None:
+    def _replicate(self, partitions: Mapping[TopicPartition, _Partition]) -> None:
+        lives = self._nodes()
         leader_budget = _Budget(self._configs, LEADER_RATE)
         follower_budget = _Budget(self._configs, FOLLOWER_RATE)
-        for name, partition in self._partitions.items():
+        for name, partition in partitions.items():
             if partition.leader == NO_LEADER:
                 continue
             written = partition.write_rate * MS_PER_READ / 1000
@@ -877,14 +922,13 @@ class FakeKafka:
                 partition.hosted[broker].lag += written
             if self._is_throttled(name, partition.leader, LEADER_REPLICAS):
                 leader_budget.take(partition.leader, written * (len(partition.isr) - 1))
-        for name, partition in self._partitions.items():
+        for name, partition in partitions.items():
             if partition.leader != NO_LEADER:
-                for broker in self._out_of_sync(partition):
+                for broker in self._out_of_sync(partition, lives):
                     self._catch_up(name, partition, broker, leader_budget, follower_budget)
 
-    def _out_of_sync(self, partition: _Partition) -> Iterable[int]:
+    def _out_of_sync(self, partition: _Partition, lives: Collection[int]) -> Iterable[int]:
         behind = (broker for broker in partition.replicas if broker not in partition.isr)
-        lives = self._nodes()
         return [broker for broker in behind if broker in lives and not self._is_lost(partition, broker)]
 
     def _catch_up(
@@ -916,9 +960,14 @@ class FakeKafka:
         listed = self._configs[TOPIC, name.topic].get(key, "").split(",")
         return "*" in listed or f"{name.partition}:{broker}" in listed
 
-    def _copy_between_log_dirs(self) -> None:
+    def _is_at_rest(self, partition: _Partition, lives: Collection[int]) -> bool:
+        """Whether time changes nothing of it, until a broker or a disk comes back: that wakes all partitions."""
+        is_busy = partition.write_rate or partition.in_flight or partition.is_copied
+        return not is_busy and not any(True for _ in self._out_of_sync(partition, lives))
+
+    def _copy_between_log_dirs(self, partitions: Iterable[_Partition]) -> None:
         budget = _Budget(self._configs, LOG_DIR_RATE)
-        for partition in self._partitions.values():
+        for partition in partitions:
             for broker, replica in partition.hosted.items():
                 if replica.future is None or not self._brokers[broker].alive:
                     continue
