@@ -90,6 +90,9 @@ def fleet(
     They answer as brokers with the plugin do: all metrics, their hosts, who reads and writes. Load has days and nights,
     some topics are hot for a while, some disks are slow or dead. It runs until Ctrl-C; started again, it goes on.
 
+    Tickets run on it: replicas move as fast as throttles let them, and nobody produces or consumes. Metrics tell load
+    as it was before; what tickets changed is forgotten when it ends.
+
     Example: guardian local fleet --brokers 100 --partitions 500 --speed 24
     """
     run = _local("fleet.run")

@@ -69,6 +69,7 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
     UpdateFeaturesRequest,
 )
+from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
@@ -120,6 +121,7 @@ __all__ = [
     "ServerNotProven",
     "UnregisterBrokerRequest",
     "UpdateFeaturesRequest",
+    "answer_to",
     "kafka_errors",
     "login_of",
     "send_now",
@@ -150,6 +152,33 @@ class UnregisterBrokerRequest(ApiMessage, load_json="guardian.kafka.schemas"):  
 
 class UnregisterBrokerResponse(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
     """Answers it."""
+
+
+def answer_to(request: Any, values: Mapping[str, Any]) -> Any:
+    """Return the answer to a request with a header, in its version: what simulated brokers say.
+
+    `values` are by field, structures in them as mappings again; what a version lacks is left out. Raises ValueError
+    for a field that no version has.
+    """
+    kind = ResponseClassRegistry.get_response_class(request.header)
+    response = _made(kind, request.API_VERSION, values)
+    response.with_header(correlation_id=request.header.correlation_id)
+    return response
+
+
+def _made(kind: Any, version: int, values: Mapping[str, Any]) -> Any:
+    found = {}
+    for name, value in values.items():
+        field = kind.fields.get(name)
+        if field is not None and not field.for_version_q(version):
+            continue
+        if value is None or field is None:
+            found[name] = value
+        elif field.is_struct_array():
+            found[name] = [_made(field.data_class, version, each) for each in value]
+        else:
+            found[name] = _made(field.data_class, version, value) if field.is_struct() else value
+    return kind(version=version, **found)
 
 
 @dataclass(frozen=True, slots=True)

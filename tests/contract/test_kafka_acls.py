@@ -1,4 +1,5 @@
-"""How a KafkaAdmin tells of access rules: one suite, on the fake and on a real broker with Kafka's authorizer."""
+"""How a KafkaAdmin tells of access rules: one suite, on the fake, simulated brokers and a real one that has
+Kafka's authorizer."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.acl import AclBinding
 from guardian.model.effects import is_final
 from tests.patience import CALL_S, PATIENCE_S, until, wait_for
+from tests.simulated import simulated
 
 confluent: Any = confluent_admin  # its types do not tell of the ACLs that it exports
 
@@ -30,13 +32,18 @@ ACLS = (
 Granting = tuple[KafkaAdmin, Callable[[], None]]
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def granting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Granting]:
     """An admin, and what gives the cluster its rules."""
     if request.param == "fake":
         fake = FakeKafka({1: "a"}, {1: ("/disk",)})
         fake.set_acls()
         yield fake, lambda: fake.set_acls(*reversed(ACLS))
+        return
+    if request.param == "simulated":
+        with simulated({1: "a"}, 1) as (truth, control):
+            truth.set_acls()
+            yield control, lambda: truth.set_acls(*reversed(ACLS))
         return
     spec = ClusterSpec(
         "acls",
@@ -55,10 +62,14 @@ def granting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             yield control, lambda: _grant(cluster.bootstrap)
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def open_to_all(request: pytest.FixtureRequest) -> Iterator[KafkaAdmin]:
     if request.param == "fake":
         yield FakeKafka({1: "a"}, {1: ("/disk",)})
+        return
+    if request.param == "simulated":
+        with simulated({1: "a"}, 1) as (_, control):
+            yield control
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with closing(KafkaControl(cluster, timeout_s=CALL_S)) as control:

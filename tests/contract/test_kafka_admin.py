@@ -1,4 +1,4 @@
-"""What every KafkaAdmin does: one suite, on the fake and on real brokers.
+"""What every KafkaAdmin does: one suite, on the fake, on simulated brokers and on real brokers.
 
 The traps are those of KAFKA.md. Brokers are 1, 2 and 3 with three log dirs each.
 """
@@ -21,6 +21,7 @@ from guardian.model.effects import NewTopic, names_brokers
 from guardian.model.quota import QuotaEntity
 from guardian.model.topology import Cluster, TopicPartition
 from tests.patience import CONTROL_S, PATIENCE_S, until
+from tests.simulated import simulated
 
 BROKERS = (1, 2, 3)
 RACKS = {1: "shanghai-a", 2: "shanghai-b", 3: "suzhou-a"}
@@ -105,11 +106,16 @@ class Bench:
         return self.admin.describe_configs([resource])[resource]
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     if request.param == "fake":
-        bench = _fake_bench()
-        yield bench
+        dirs = {broker: tuple(f"/b{broker}/disk{n}" for n in (1, 2, 3)) for broker in BROKERS}
+        fake = FakeKafka(RACKS, dirs)
+        yield _fake_bench(fake, fake)
+        return
+    if request.param == "simulated":
+        with simulated(RACKS, 3) as (truth, control):
+            yield _fake_bench(truth, control)
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with closing(KafkaControl(cluster, CONTROL_S)) as control:
@@ -123,15 +129,13 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 _NUMBERS = itertools.count()
 
 
-def _fake_bench() -> Bench:
-    fake = FakeKafka(RACKS, {broker: tuple(f"/b{broker}/disk{n}" for n in (1, 2, 3)) for broker in BROKERS})
-
+def _fake_bench(fake: FakeKafka, admin: KafkaAdmin) -> Bench:
     def create_topic(assignments: Mapping[int, tuple[int, ...]], size_bytes: int) -> str:
         name = f"topic{next(_NUMBERS)}"
         fake.create_topic(name, assignments, size_bytes)
         return name
 
-    return Bench(fake, create_topic)
+    return Bench(admin, create_topic)
 
 
 def _real_bench(cluster: Cluster, control: KafkaControl) -> Bench:

@@ -1,4 +1,4 @@
-"""How a KafkaAdmin tells of consumer groups: one suite, on the fake and on real brokers."""
+"""How a KafkaAdmin tells of consumer groups: one suite, on the fake, on simulated brokers and on real brokers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.topology import Cluster, TopicPartition
 from tests.patience import CALL_S, PATIENCE_S, until, wait_for
+from tests.simulated import simulated
 
 
 class Bench:
@@ -36,16 +37,11 @@ class Bench:
         wait_for(f"{expected}", lambda: self.committed() == expected, story=self.committed)
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    if request.param == "fake":
-        fake = FakeKafka({1: "a"}, {1: ("/disk",)})
-
-        def join(group: str, topic: str, offset: int) -> Callable[[], None]:
-            fake.commit(group, {TopicPartition(topic, 0): offset})
-            return lambda: fake.commit(group, {})
-
-        yield Bench(fake, join)
+    if request.param in ("fake", "simulated"):
+        with ExitStack() as stack:
+            yield _in_memory(stack, is_served=request.param == "simulated")
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with ExitStack() as stack:
@@ -53,6 +49,20 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         bench = Bench(control, lambda group, topic, offset: _join(cluster, stack, group, topic, offset))
         data.create_topics(cluster, {bench.topic: {0: (1, 2)}}, {}, PATIENCE_S)
         yield bench
+
+
+def _in_memory(stack: ExitStack, *, is_served: bool) -> Bench:
+    """A cluster of one broker in memory: itself, or behind Kafka's protocol."""
+    fake = FakeKafka({1: "a"}, {1: ("/disk",)})
+    admin: KafkaAdmin = fake
+    if is_served:
+        fake, admin = stack.enter_context(simulated({1: "a"}, 1))
+
+    def join(group: str, topic: str, offset: int) -> Callable[[], None]:
+        fake.commit(group, {TopicPartition(topic, 0): offset})
+        return lambda: fake.commit(group, {})
+
+    return Bench(admin, join)
 
 
 def _join(cluster: Cluster, stack: ExitStack, group: str, topic: str, offset: int) -> Callable[[], None]:

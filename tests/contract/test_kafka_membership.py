@@ -1,4 +1,5 @@
-"""Registrations, the quorum, metadata.version: one suite, on the fake and on real brokers (KAFKA.md, traps 8, 24)."""
+"""Registrations, the quorum, metadata.version (KAFKA.md, traps 8, 24): one suite, on the fake, simulated and real
+brokers."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from guardian.model.cluster_state import Eligible, EligibleLeaders, PartitionSta
 from guardian.model.topology import TopicPartition
 from tests.freezing import frozen
 from tests.patience import HANGING_S, PATIENCE_S, until
+from tests.simulated import simulated
 
 
 @dataclass
@@ -31,20 +33,16 @@ class Bench:
     without_controllers: Callable[[], AbstractContextManager[None]]
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    racks = dict.fromkeys((1, 2, 3), "a")
     if request.param == "fake":
-        fake = FakeKafka(dict.fromkeys((1, 2, 3), "a"), dict.fromkeys((1, 2, 3), ("/disk",)))
-
-        @contextmanager
-        def without_controllers() -> Iterator[None]:
-            for broker in (1, 2, 3):
-                fake.cut_off(broker)
-            yield
-            for broker in (1, 2, 3):
-                fake.reconnect(broker)
-
-        yield Bench(fake, fake.kill_broker, fake.start_broker, fake.create_topic, without_controllers)
+        fake = FakeKafka(racks, dict.fromkeys((1, 2, 3), ("/disk",)))
+        yield _in_memory(fake, fake)
+        return
+    if request.param == "simulated":
+        with simulated(racks, 1) as (truth, control):
+            yield _in_memory(truth, control)
         return
     cluster = request.getfixturevalue("kafka_cluster")
     registered = cluster.to_cluster(sasl=False)
@@ -56,6 +54,18 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
             lambda name, replicas: data.create_topics(registered, {name: replicas}, {}, PATIENCE_S),
             lambda: _stopped(cluster),
         )
+
+
+def _in_memory(fake: FakeKafka, admin: KafkaAdmin) -> Bench:
+    @contextmanager
+    def without_controllers() -> Iterator[None]:
+        for broker in (1, 2, 3):
+            fake.cut_off(broker)
+        yield
+        for broker in (1, 2, 3):
+            fake.reconnect(broker)
+
+    return Bench(admin, fake.kill_broker, fake.start_broker, fake.create_topic, without_controllers)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Client quotas and members of consumer groups: one suite, on the fake and on real brokers."""
+"""Client quotas and members of consumer groups: one suite, on the fake, on simulated brokers and on real brokers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.quota import CONSUMER_BYTE_RATE, EVERY, PRODUCER_BYTE_RATE, GroupMember, QuotaEntity
 from guardian.model.topology import Cluster, TopicPartition
 from tests.patience import CALL_S, PATIENCE_S, until
+from tests.simulated import simulated
 
 
 class Bench:
@@ -32,16 +33,11 @@ class Bench:
         return {entity: values for entity, values in found.items() if self.name in str(entity)}
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    if request.param == "fake":
-        fake = FakeKafka({1: "a"}, {1: ("/disk",)})
-
-        def join(group: str, topic: str, client_id: str, _protocol: str = "classic") -> None:
-            fake.commit(group, {TopicPartition(topic, 0): 0})
-            fake.join(group, client_id)
-
-        yield Bench(fake, join)
+    if request.param in ("fake", "simulated"):
+        with ExitStack() as stack:
+            yield _in_memory(stack, is_served=request.param == "simulated")
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with ExitStack() as stack:
@@ -53,6 +49,20 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield bench
         left = {entity: dict.fromkeys(values) for entity, values in bench.quotas().items()}
         assert control.alter_client_quotas(left) == {}
+
+
+def _in_memory(stack: ExitStack, *, is_served: bool) -> Bench:
+    """A cluster of one broker in memory: itself, or behind Kafka's protocol."""
+    fake = FakeKafka({1: "a"}, {1: ("/disk",)})
+    admin: KafkaAdmin = fake
+    if is_served:
+        fake, admin = stack.enter_context(simulated({1: "a"}, 1))
+
+    def join(group: str, topic: str, client_id: str, _protocol: str = "classic") -> None:
+        fake.commit(group, {TopicPartition(topic, 0): 0})
+        fake.join(group, client_id)
+
+    return Bench(admin, join)
 
 
 def _join(cluster: Cluster, stack: ExitStack, group: str, topic: str, client_id: str, protocol: str) -> None:

@@ -1,4 +1,5 @@
-"""How a KafkaAdmin makes topics, partitions and replication factors: one suite, on the fake and on real brokers."""
+"""How a KafkaAdmin makes topics, partitions and replication factors: one suite, on the fake, simulated and real
+brokers."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.effects import NewTopic
 from guardian.model.topology import TopicPartition
 from tests.patience import CONTROL_S, PATIENCE_S, until
+from tests.simulated import simulated
 
 BROKERS = (1, 2, 3)
 
@@ -41,12 +43,16 @@ class Bench:
         self._delete(self._names)
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+@pytest.fixture(params=["fake", "simulated", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     if request.param == "fake":
         dirs = {broker: tuple(f"/b{broker}/disk{n}" for n in (1, 2, 3)) for broker in BROKERS}
         fake = FakeKafka(dict.fromkeys(BROKERS, "rack"), dirs)
         yield Bench(fake, lambda _: None)
+        return
+    if request.param == "simulated":
+        with simulated(dict.fromkeys(BROKERS, "rack"), 3) as (_, control):
+            yield Bench(control, lambda _: None)
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with closing(KafkaControl(cluster, CONTROL_S)) as control:

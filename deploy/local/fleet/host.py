@@ -18,7 +18,7 @@ from protos.guardian.v1 import reporter_pb2 as pb
 
 _BYTES_OUT = next(at for at, name in enumerate(BROKER_METERS) if name.endswith("BytesOutPerSec"))
 _GIB = 1 << 30
-_DIR_BYTES = 4_000 * _GIB
+DIR_BYTES = 4_000 * _GIB
 _MEMORY = 64 * _GIB
 _CORES = 16
 _NIC_BITS_S = 25_000_000_000
@@ -113,8 +113,8 @@ def _log_dirs(
         facts.append(
             pb.LogDirFacts(
                 path=path,
-                total_bytes=_DIR_BYTES,
-                usable_bytes=max(0, _DIR_BYTES - int(used[at])),
+                total_bytes=DIR_BYTES,
+                usable_bytes=max(0, DIR_BYTES - int(used[at])),
                 disk=f"sd{ascii_lowercase[at + 1]}",
                 replicas=[names[row] for row in np.flatnonzero(replicas.dirs == at)],
                 size_bytes=int(used[at]),

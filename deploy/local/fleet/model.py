@@ -37,7 +37,7 @@ class BrokerModel:
         self.shape = shape
         self.position = position
         self.broker = shape.brokers[position]
-        self.log_dirs = tuple(f"/data/disk{number + 1}/kafka" for number in range(shape.spec.log_dirs))
+        self.log_dirs = shape.log_dirs
         self._key = (shape.spec.seed, shape.index, position)
         self._life_ms = int(_LIFE_DAYS * shape.spec.day_s * 1000)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from deploy.local import answering
-from deploy.local.fleet.kafka import SimulatedKafka
+from deploy.local.fleet.listening import SimulatedKafka
 from deploy.local.fleet.model import BrokerModel
 from deploy.local.fleet.serving import Served, serve
 from deploy.local.fleet.shape import ClusterShape, FleetSpec, fleet
@@ -20,8 +20,8 @@ from guardian.errors import InvalidInput
 from guardian.model.topology import Broker, Cluster
 
 _TELL_S = 10.0
-# A broker has a listener and, for each member that asks it, a connection; the rest is for everything else.
-_FILES_A_BROKER = 5
+# A broker has two listeners and, for each member that asks it, some connections; the rest is for everything else.
+_FILES_A_BROKER = 16
 _OTHER_FILES = 200
 
 
@@ -68,13 +68,12 @@ async def _run(spec: FleetSpec, connect: Callable[[], GuardianClient] | None) ->
 async def _listen(shapes: list[ClusterShape], stack: AsyncExitStack, served: Served) -> None:
     for shape in shapes:
         try:
-            kafka = await SimulatedKafka(shape).serve()
+            await SimulatedKafka(shape).serve(stack)
         except OSError as error:
             raise InvalidInput(
                 f"base-port is {shape.spec.base_port}: {shape.brokers[0].listener} can't be had "
                 f"({error.strerror}), another fleet may run there, use another port"
             ) from None
-        stack.callback(kafka.close)
         await serve([BrokerModel(shape, position) for position in range(len(shape.brokers))], stack, served)
 
 

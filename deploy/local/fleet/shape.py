@@ -12,6 +12,7 @@ import base64
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,8 @@ IDCS = ("shanghai", "suzhou", "hangzhou")
 _RACKS = "abc"
 _MAX_CLUSTERS = 250  # the second number of their addresses
 _MAX_BROKERS = 20_000
-_MAX_BROKERS_OF_CLUSTER = 250 * 250
+_MOST_THIRD = 249  # the third number of brokers' addresses
+_MAX_BROKERS_OF_CLUSTER = 250 * (_MOST_THIRD + 1)
 _MAX_REPLICAS = 20_000
 _MAX_SPEED = 1440.0
 _MAX_PORT = 65_534
@@ -128,6 +130,21 @@ class ClusterShape:
         """Broker 1, 2, ...: each has an address of its own, all on loopback."""
         return tuple(self._broker(position) for position in range(self.spec.brokers_of(self.index)))
 
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The path of each log dir, the same on every broker."""
+        return tuple(f"/data/disk{number + 1}/kafka" for number in range(self.spec.log_dirs))
+
+    @property
+    def controller(self) -> str:
+        """Where the cluster's one controller listens, as host:port; it is no broker."""
+        return f"127.{self.index + 1}.{_MOST_THIRD + 1}.1:{self.spec.base_port + 1}"
+
+    def topic_id(self, topic: int) -> UUID:
+        """The id of a topic, which no other topic of any cluster has."""
+        key = (self.spec.seed, self.index, "topic", topic)
+        return UUID(int=number_of(*key, 0) << 64 | number_of(*key, 1))
+
     @cached_property
     def topics(self) -> Topics:
         random = self._random(1)
@@ -215,9 +232,7 @@ class ClusterShape:
         idc = IDCS[position % len(IDCS)]
         rack = f"{idc}-{_RACKS[position // len(IDCS) % len(_RACKS)]}"
         host = f"127.{self.index + 1}.{position // 250}.{position % 250 + 1}"
-        first = f"127.{self.index + 1}.0.1"
-        # One listener of Kafka's protocol speaks for all brokers of the cluster.
-        reporter, listener = f"{host}:{self.spec.base_port}", f"{first}:{self.spec.base_port + 1}"
+        reporter, listener = f"{host}:{self.spec.base_port}", f"{host}:{self.spec.base_port + 1}"
         return SimulatedBroker(position + 1, rack, idc, reporter, listener)
 
     def _random(self, purpose: int) -> np.random.Generator:

@@ -20,9 +20,12 @@ from deploy.local import ports, processes
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from deploy.local.processes import LocalProcess
 from guardian.client import GuardianClient
+from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
 from guardian.lake.model.schema import BROKER_SAMPLES, DISK_SAMPLES, PARTITION_SAMPLES
-from guardian.model.topology import Cluster
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState
+from guardian.model.topology import Cluster, TopicPartition
 from tests.command_line import app
 from tests.patience import CALL_S, CONTROL_S, PATIENCE_S, wait_for
 
@@ -124,6 +127,50 @@ def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(membe
         assert row["log_end_offset"] >= ends.get(key, 0)
         ends[key] = row["log_end_offset"]
     assert set(rows(lake, DISK_SAMPLES)["disk"].to_pylist()) >= {"sdb", "sdc", "sdd", "sde"}
+
+
+def test_a_ticket_runs_on_a_simulated_cluster_and_no_detector_fails_to_look(member: Member, tmp_path: Path) -> None:
+    base_port = ports.pick_pair()
+    fleet = started_fleet(member, base_port, tmp_path / "fleet.log")
+    try:
+        wait_for("fleet that serves", lambda: "serving" in processes.output(fleet) or not processes.is_alive(fleet))
+        with (
+            GuardianClient([member.grpc], timeout_s=CALL_S) as client,
+            closing(KafkaControl(Cluster("sim-1", f"127.1.0.1:{base_port + 1}"), CONTROL_S)) as kafka,
+        ):
+            # Brokers 1 and 4 are in one data centre.
+            partition, target = _smallest_move(kafka, 1, 4)
+            moves = (PartitionMove(partition, (), tuple(map(ReplicaPlacement, target))),)
+            ticket, _ = client.create_ticket(Plan("sim-1", "run-plan", moves), author="ann", submit=True)
+            client.approve(ticket.id, "ben", "wanted")
+            wait_for(
+                "the end of the ticket",
+                lambda: client.ticket(ticket.id)[0].state is TicketState.SUCCEEDED,
+                story=lambda: client.ticket(ticket.id),
+            )
+            state = kafka.describe_partitions([partition.topic])[partition]
+            assert (state.replicas, set(state.isr)) == (target, set(target))
+            assert kafka.describe_configs([(BROKER, "1"), (BROKER, "4")]) == {(BROKER, "1"): {}, (BROKER, "4"): {}}
+
+            def failed() -> list[str]:
+                looks = [look for look in client.findings().looks if look.cluster]
+                waits = [f"{look.detector} of {look.cluster}" for look in looks if not look.looked_at_ms]
+                return [f"{look.detector} of {look.cluster}: {look.error}" for look in looks if look.error] + waits
+
+            wait_for("looks of all detectors", lambda: not failed() and client.findings().looks, story=failed)
+    finally:
+        processes.stop_all([fleet])
+
+
+def _smallest_move(kafka: KafkaControl, source: int, target: int) -> tuple[TopicPartition, tuple[int, ...]]:
+    """Return the smallest partition that is on one of the brokers alone, and its replicas with the other instead."""
+    states = kafka.describe_partitions()
+    sizes = {
+        name: held.size_bytes for each in kafka.describe_log_dirs([source]) for name, held in each.replicas.items()
+    }
+    able = [name for name in sizes if target not in states[name].replicas]
+    found = min(able, key=lambda name: (sizes[name], name))
+    return found, tuple(target if each == source else each for each in states[found].replicas)
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

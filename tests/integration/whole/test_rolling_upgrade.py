@@ -7,7 +7,6 @@ it at level 1. Members go as docs/upgrade.md says: move the lead away, SIGTERM, 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -26,7 +25,7 @@ import pytest
 from deploy.local import ports, processes
 from deploy.local.answering import register
 from deploy.local.federation import Federation
-from deploy.local.fleet.kafka import SimulatedKafka
+from deploy.local.fleet.listening import SimulatedKafka
 from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.members import Member, plan_members, wait_ready
 from guardian.client import GuardianClient
@@ -34,6 +33,7 @@ from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, tiering_pb2
 from tests.integration.faults.digest import content_of
 from tests.patience import PATIENCE_S, wait_for
+from tests.simulated import served
 
 pytestmark = pytest.mark.integration
 
@@ -178,17 +178,8 @@ def bootstrap() -> Iterator[str]:
     """Of a cluster that can be registered, and does nothing else."""
     (port,) = ports.pick(1)
     shape = fleet(FleetSpec(brokers=3, replicas=4, clusters=1, base_port=port - 1))[0]
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        server = asyncio.run_coroutine_threadsafe(SimulatedKafka(shape).serve(), loop).result(PATIENCE_S)
+    with served(SimulatedKafka(shape)):
         yield shape.brokers[0].listener
-        loop.call_soon_threadsafe(server.close)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 @pytest.fixture

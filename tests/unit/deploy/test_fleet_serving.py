@@ -13,6 +13,8 @@ import pytest
 from kafka.protocol.admin import (
     DescribeClusterRequest,
     DescribeClusterResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     DescribeQuorumRequest,
     DescribeQuorumResponse,
 )
@@ -20,7 +22,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.protocol.producer import ProduceRequest
 
 from deploy.local import ports
-from deploy.local.fleet.kafka import SimulatedKafka
+from deploy.local.fleet.listening import HANDLERS, SimulatedKafka
 from deploy.local.fleet.model import BrokerModel
 from deploy.local.fleet.serving import Served, answer, serve
 from deploy.local.fleet.shape import ClusterShape, FleetSpec, fleet
@@ -28,6 +30,7 @@ from guardian.collection.rules.ingest import Asked, ingest
 from guardian.collection.rules.layout import MetricLayout
 from guardian.collection.rules.names import NOTHING_KNOWN, values_by_name
 from guardian.errors import InvalidInput
+from guardian.kafka import kafka_python
 from guardian.kafka.witness import read_claim
 from guardian.lake.model.schema import LOG_DIR_SAMPLES, METRIC_SAMPLES, PARTITION_SAMPLES
 from guardian.model.topology import Broker, Cluster
@@ -117,10 +120,10 @@ def test_each_broker_answers_at_its_own_address(shape: ClusterShape) -> None:
     assert (served.answers, served.with_names) == (2, 2)
 
 
-def spoken(kafka: SimulatedKafka, request: Any, kind: Any, version: int) -> Any:
+def spoken(kafka: SimulatedKafka, request: Any, kind: Any, version: int, node: int = 1) -> Any:
     request.API_VERSION = version
     request.with_header(correlation_id=77)
-    response = kafka.answer(request.encode(header=True))
+    response = kafka.answer(node, request.encode(header=True))
     assert response is not None
     found = kind.decode(response, version=version, header=True)
     assert found.header.correlation_id == 77
@@ -132,7 +135,7 @@ def test_kafka_is_told_who_the_cluster_is(shape: ClusterShape, version: int) -> 
     found = spoken(SimulatedKafka(shape), DescribeClusterRequest(), DescribeClusterResponse, version)
     assert found.cluster_id == shape.id
     assert [(one.broker_id, one.rack) for one in found.brokers] == [(one.id, one.rack) for one in shape.brokers]
-    assert {f"{one.host}:{one.port}" for one in found.brokers} == {shape.brokers[0].listener}
+    assert [f"{one.host}:{one.port}" for one in found.brokers] == [one.listener for one in shape.brokers]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -182,16 +185,40 @@ def test_only_what_is_answered_is_offered(shape: ClusterShape) -> None:
     kafka = SimulatedKafka(shape)
     for version in (0, 3, 4):
         found = spoken(kafka, ApiVersionsRequest(), ApiVersionsResponse, version)
-        assert [one.api_key for one in found.api_keys] == [3, 18, 55, 60]
+        assert {one.api_key for one in found.api_keys} == {18, *(kind.API_KEY for kind in HANDLERS)}
     request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1, topic_data=[])
     request.API_VERSION = 9
     request.with_header(correlation_id=1)
-    assert kafka.answer(request.encode(header=True)) is None
+    assert kafka.answer(1, request.encode(header=True)) is None
+
+
+def test_every_kind_of_request_that_guardian_sends_is_answered() -> None:
+    sent = {getattr(kafka_python, name) for name in kafka_python.__all__ if name.endswith("Request")}
+    assert {ApiVersionsRequest, *HANDLERS} == sent
+
+
+def test_a_replica_is_where_the_metrics_say_and_a_dead_disk_is_offline(
+    shape: ClusterShape, broker: BrokerModel
+) -> None:
+    kafka = SimulatedKafka(shape)
+    dead = np.argwhere(shape.dead_dirs).tolist()
+    assert dead, "this shape has a dead disk"
+    for position in {2, dead[0][0]}:
+        found = spoken(kafka, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse, 4, position + 1)
+        log_dirs = BrokerModel(shape, position).batch(NOW_MS, pb.CollectRequest()).host.log_dirs
+        told = {
+            each.log_dir: {f"{topic.name}-{one.partition_index}" for topic in each.topics for one in topic.partitions}
+            for each in found.results
+        }
+        assert told == {each.path: set(each.replicas) for each in log_dirs}
+        assert {each.log_dir for each in found.results if each.error_code} == {
+            each.path for each in log_dirs if each.offline
+        }
 
 
 def test_a_newer_client_is_told_which_version_to_use(shape: ClusterShape) -> None:
     header = np.array([18, 99], ">i2").tobytes() + np.array([5], ">i4").tobytes()
-    response = SimulatedKafka(shape).answer(header + b"whatever comes with version 99")
+    response = SimulatedKafka(shape).answer(1, header + b"whatever comes with version 99")
     assert response is not None
     found = ApiVersionsResponse.decode(response, version=0, header=True)
-    assert (found.header.correlation_id, found.error_code, len(found.api_keys)) == (5, 35, 4)
+    assert (found.header.correlation_id, found.error_code, len(found.api_keys)) == (5, 35, 1 + len(HANDLERS))

@@ -31,6 +31,8 @@ SASL = "kafka.net.sasl"
 FUTURE = "kafka.future.Future"
 ERROR = "kafka.errors.BrokerResponseError"
 MESSAGE = "kafka.protocol.api_message.ApiMessage"
+DATA = "kafka.protocol.metadata.MetadataResponse"
+REGISTRY = "kafka.protocol.api_header.ResponseClassRegistry"
 ADMIN, CONSUMER, METADATA = "kafka.protocol.admin", "kafka.protocol.consumer", "kafka.protocol.metadata"
 
 
@@ -103,6 +105,9 @@ NEEDED: Mapping[str, Need] = {
     MESSAGE: Need("add messages that kafka-python does not bring", ("args", "kwargs")),
     f"{MESSAGE}.API_VERSION": Need("answer as a simulated broker"),
     f"{MESSAGE}.with_header": Need("answer as a simulated broker", ("correlation_id",)),
+    REGISTRY: Need("find the message that answers a request"),
+    f"{REGISTRY}.get_response_class": Need("find the message that answers a request", ("request_header",)),
+    f"{DATA}.fields": Need("make an answer of plain values"),
     f"{MESSAGE}.encode": Need("answer as a simulated broker", ("header",)),
     f"{MESSAGE}.decode": Need("answer as a simulated broker", ("data", "version", "header")),
     "kafka.coordinator.assignors.abstract.ConsumerProtocolAssignment": Need("read what a group's member reads"),

@@ -1,0 +1,50 @@
+"""A simulated cluster behind Kafka's protocol, for what is to hold on real brokers, in memory and there."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, closing, contextmanager
+
+from deploy.local import ports
+from deploy.local.fleet.listening import SimulatedKafka
+from deploy.local.fleet.shape import FleetSpec, fleet
+from deploy.local.fleet.truth import Truth
+from guardian.kafka.control import KafkaControl
+from guardian.model.topology import Cluster
+from tests.patience import CONTROL_S
+
+
+@contextmanager
+def simulated(racks: Mapping[int, str], log_dirs: int) -> Iterator[tuple[Truth, KafkaControl]]:
+    """Brokers 1, 2, ... with these racks and so many log dirs each, and Guardian's own client of them."""
+    paths = {broker: tuple(f"/b{broker}/disk{number + 1}" for number in range(log_dirs)) for broker in racks}
+    (port,) = ports.pick(1)
+    shape = fleet(FleetSpec(len(racks), 1, 1, base_port=port - 1))[0]
+    truth = Truth(racks, paths, shape.id)
+    cluster = Cluster("simulated", shape.brokers[0].listener, shape.id)
+    with served(SimulatedKafka(shape, truth)), closing(KafkaControl(cluster, CONTROL_S)) as control:
+        yield truth, control
+
+
+@contextmanager
+def served(kafka: SimulatedKafka) -> Iterator[None]:
+    """Serve on a thread of its own, until the end."""
+    loop, listening, stopping = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            await kafka.serve(stack)
+            listening.set()
+            await stopping.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), name="simulated-kafka")
+    thread.start()
+    try:
+        assert listening.wait(CONTROL_S)
+        yield
+    finally:
+        loop.call_soon_threadsafe(stopping.set)
+        thread.join()
+        loop.close()
