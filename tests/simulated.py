@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, contextmanager
 
 from deploy.local import ports
 from deploy.local.fleet.listening import SimulatedKafka
+from deploy.local.fleet.model import BrokerModel
+from deploy.local.fleet.serving import Served, serve
 from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.fleet.truth import Truth
 from guardian.kafka.control import KafkaControl
@@ -29,13 +31,14 @@ def simulated(racks: Mapping[int, str], log_dirs: int) -> Iterator[tuple[Truth, 
 
 
 @contextmanager
-def served(kafka: SimulatedKafka) -> Iterator[None]:
-    """Serve on a thread of its own, until the end."""
+def served(kafka: SimulatedKafka, reporters: Sequence[BrokerModel] = ()) -> Iterator[None]:
+    """Serve on a thread of its own, until the end; with the reporters of these brokers."""
     loop, listening, stopping = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
 
     async def run() -> None:
         async with AsyncExitStack() as stack:
             await kafka.serve(stack)
+            await serve(reporters, stack, Served())
             listening.set()
             await stopping.wait()
 

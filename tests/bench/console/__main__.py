@@ -1,6 +1,7 @@
 """`make bench-console`: the console over a thousand simulated brokers, on the server and in Chromium.
 
-python -m tests.bench.console [--only pages|live] [--brokers N] [--replicas N] [--rounds N] [--seconds S] [--out OUT]
+python -m tests.bench.console [--only pages|live|change] [--brokers N] [--replicas N] [--rounds N]
+    [--seconds S] [--out OUT]
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench.console import live, pages
+from tests.bench.console import change, live, pages
 from tests.bench.console.bars import MEASURES
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
 
-_PARTS = ("pages", "live")
+_PARTS = ("pages", "live", "change")
+_DEATHS = 3
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,8 +46,10 @@ def main(arguments: Sequence[str]) -> int:
         for part in options.only or _PARTS:
             if part == "pages":
                 found, explained = pages.measured(home, options.brokers, options.replicas, options.rounds, tell)
-            else:
+            elif part == "live":
                 found, explained = live.measured(options.seconds, tell)
+            else:
+                found, explained = change.measured(home / "change", _DEATHS, tell)
             figures |= found
             details[part] = explained
     except (BenchFailed, FileNotFoundError) as failure:
