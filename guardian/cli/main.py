@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from guardian import tracing
-from guardian.cli.exits import INTERRUPTED, exit_code_of
-from guardian.cli.printing import echo
-from guardian.cli.tree import tree_for
+from guardian.cli.exits import DONE, INTERRUPTED, WRONG, exit_code_of
+from guardian.cli.outline import help_text
+from guardian.cli.printing import echo, echo_text
 from guardian.errors import GuardianError
+
+_FOR_THE_OUTLINE = ((), ("--help",), ("-h",))
 
 
 @contextmanager
@@ -28,11 +30,20 @@ def _traces() -> Iterator[None]:
         stop()
 
 
+def _run(arguments: Sequence[str]) -> None:
+    if tuple(arguments) in _FOR_THE_OUTLINE and "_GUARDIAN_COMPLETE" not in os.environ:
+        echo_text(help_text())
+        sys.exit(DONE if arguments else WRONG)
+    from guardian.cli.tree import tree_for  # after what needs no Typer, which takes longer to import than to print
+
+    tree_for(arguments)()
+
+
 def main() -> None:
     """Exit codes: guardian.cli.exits."""
     try:
         with _traces():
-            tree_for(sys.argv[1:])()
+            _run(sys.argv[1:])
     except GuardianError as error:
         echo(f"Error: {error}", err=True)
         sys.exit(exit_code_of(error))

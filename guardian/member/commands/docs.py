@@ -74,8 +74,8 @@ long for its answer, retries included.
 | `json` | for programs: times in ms, sizes in bytes, the field names of the API |
 | `yaml` | the same as YAML |
 
-Results go to standard output, all else to standard error. Numbers are never coloured; the help is, unless `NO_COLOR`
-is set or its output is no terminal.
+Results go to standard output, all else to standard error. Numbers are never coloured; a command's help is, unless
+`NO_COLOR` is set or its output is no terminal.
 
 `--dry-run` says what would be done and does nothing: all commands that change Guardian or a cluster have it. It asks a
 member, or decides by what it says as a member would, and refuses what would be refused; that you may not do it to a

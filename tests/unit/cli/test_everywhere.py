@@ -186,7 +186,8 @@ def test_exit_codes_tell_scripts_what_to_do(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(main, "tree_for", lambda _: fail)
+    monkeypatch.setattr("guardian.cli.tree.tree_for", lambda _: fail)
+    monkeypatch.setattr(sys, "argv", ["guardian", "status"])
     with pytest.raises(SystemExit) as ended:
         main.main()
     assert ended.value.code == code

@@ -61,7 +61,7 @@ def test_an_error_s_sentence_is_one_line(capsys: pytest.CaptureFixture[str], mon
     def fails(_: object) -> object:
         raise InvalidInput(EVIL)
 
-    monkeypatch.setattr(main, "tree_for", fails)
+    monkeypatch.setattr("guardian.cli.tree.tree_for", fails)
     monkeypatch.setattr(sys, "argv", ["guardian", "status"])
     with pytest.raises(SystemExit):
         main.main()
