@@ -258,15 +258,15 @@ def parse_span(since: str, start: str, end: str, now_ms: int) -> tuple[int, int]
     """Milliseconds since the epoch, of what --since, --from and --to say. Raises InvalidInput."""
     if since and start:
         raise InvalidInput("--since and --from both say when it begins: give one of them")
-    to_ms = _parse_moment("--to", end, now_ms) if end else now_ms
-    from_ms = _parse_moment("--from", start, now_ms) if start else to_ms - parse_duration_ms("--since", since or "1h")
+    to_ms = parse_moment("--to", end, now_ms) if end else now_ms
+    from_ms = parse_moment("--from", start, now_ms) if start else to_ms - parse_duration_ms("--since", since or "1h")
     if from_ms >= to_ms:
         raise InvalidInput(f"--from is {human_time(from_ms)}, which is not before --to, {human_time(to_ms)}")
     return from_ms, to_ms
 
 
-def _parse_moment(option: str, text: str, now_ms: int) -> int:
-    """Local time unless it says otherwise; only a time: today's."""
+def parse_moment(option: str, text: str, now_ms: int) -> int:
+    """Return ms since the epoch: local time unless it says otherwise; only a time: today's. Raises InvalidInput."""
     today = datetime.fromtimestamp(now_ms / 1000).astimezone().date()
     for candidate in (text, f"{today.isoformat()}T{text}"):
         try:

@@ -21,12 +21,13 @@ _HELD_S = 5.0  # a stream that lasted so long was a good one
 
 
 class EventFilter(TypedDict, total=False):
-    """Choose events, besides by their kinds: behind the event `after`, the `last` ones only, from a time on, and
-    whose."""
+    """Choose events, besides by their kinds: behind the event `after`, the `last` ones only, from a time on and until
+    another, which is left out, and whose."""
 
     after: int
     last: int
     from_ms: int
+    until_ms: int
     cluster: str
     ticket_id: str
 

@@ -43,6 +43,14 @@ class InsightCalls:
         request = insight_pb2.GetDiskHealthRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms, max_disks=max_disks)
         return self._calls.read(lambda stubs: stubs.insight.GetDiskHealth, request, SLOW)
 
+    def past(
+        self, cluster: str, at_ms: int = 0, broker: int | None = None, max_topics: int = 0
+    ) -> insight_pb2.PastReport:
+        """How a cluster, or one broker of it, was at a past moment (ms since the epoch; 0: now). Raises NotFound, or
+        InvalidInput when it is too much to read."""
+        request = insight_pb2.GetPastRequest(cluster=cluster, at_ms=at_ms, broker=broker, max_topics=max_topics)
+        return self._calls.read(lambda stubs: stubs.insight.GetPast, request, SLOW)
+
     def disk_readers(
         self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_readers: int = 0
     ) -> insight_pb2.DiskReadersReport:

@@ -106,6 +106,8 @@ def _check(request: pb.WatchEventsRequest) -> None:
         raise InvalidInput(f"after is {request.after}: use the id of an event")
     if request.from_ms < 0:
         raise InvalidInput(f"from_ms is {request.from_ms}: use milliseconds since the epoch")
+    if request.until_ms < 0:
+        raise InvalidInput(f"until_ms is {request.until_ms}: use milliseconds since the epoch, or 0 for no end")
     known = {kind.value for kind in EventKind}
     for kind in request.kinds:
         if kind not in known:
@@ -115,6 +117,7 @@ def _check(request: pb.WatchEventsRequest) -> None:
 def _fits(request: pb.WatchEventsRequest, event: Event) -> bool:
     return (
         event.at_ms >= request.from_ms
+        and (not request.until_ms or event.at_ms < request.until_ms)
         and (not request.cluster or event.cluster == request.cluster)
         and (not request.ticket_id or event.ticket_id == request.ticket_id)
         and (not request.kinds or event.kind.value in request.kinds)

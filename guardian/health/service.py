@@ -14,16 +14,19 @@ from guardian.health.loop.described_topics import described_topics
 from guardian.health.loop.durability_facts import durability_facts
 from guardian.health.loop.fault_facts import cluster_now, with_log_dirs
 from guardian.health.loop.findings import FindingsWatch
+from guardian.health.loop.past_facts import past_samples
 from guardian.health.loop.sources import Sources
 from guardian.health.model.finding import LastLook
 from guardian.health.rules import findings, showing
 from guardian.health.rules.disk_reads import disk_reads
 from guardian.health.rules.disks import judge
 from guardian.health.rules.durability import audit
+from guardian.health.rules.past import past_brokers
 from guardian.health.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.health.wire.durability import durability_to_proto
 from guardian.health.wire.faults import acks_of, clients_of, fault_of, prediction_to_proto
 from guardian.health.wire.findings import brokers_seen_to_proto, findings_to_proto
+from guardian.health.wire.past import past_to_proto
 from guardian.lake.model.window import Window
 from guardian.lake.store.reader import LakeReader
 from guardian.links.loop.link_use import LinkUseReader
@@ -43,6 +46,7 @@ MAX_READERS = 10_000
 MAX_CROSSERS = 1000
 MAX_FINDINGS = 10_000
 _CROSSERS = 10
+_PAST_MS = 300_000
 _HOUR_MS = 3_600_000
 _READERS_MS = 600_000  # what a page cache holds is a matter of minutes
 
@@ -98,6 +102,21 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         most = min(request.max_disks or MAX_DISKS, MAX_DISKS)
         with LISTS.one():
             return disks_to_proto(cluster.name, (window.from_ms, window.to_ms), judge(series), most)
+
+    def GetPast(self, request: pb.GetPastRequest, context: grpc.ServicerContext) -> pb.PastReport:
+        cluster = self._cluster(request.cluster, context)
+        wanted = request.broker if request.HasField("broker") else None
+        at_ms = request.at_ms or self._sources.now_ms()
+        window = Window(max(0, at_ms - _PAST_MS), at_ms + 1)
+        samples = past_samples(LakeReader(self._sources.lake_url), cluster.name, window, wanted)
+        brokers = past_brokers(samples, (broker.id for broker in cluster.brokers if wanted in (None, broker.id)))
+        if wanted is not None and not brokers:
+            raise NotFound(
+                f"broker is {wanted}, which cluster {cluster.name} does not have, and was not seen to have between "
+                f"{window}: see `guardian broker list --cluster {cluster.name}`"
+            )
+        with LISTS.one():
+            return past_to_proto(cluster.name, window, brokers, samples.topics, request.max_topics or MAX_TOPICS)
 
     def GetDiskReaders(self, request: pb.GetDiskReadersRequest, context: grpc.ServicerContext) -> pb.DiskReadersReport:
         cluster = self._cluster(request.cluster, context)

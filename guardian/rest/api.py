@@ -67,6 +67,7 @@ _MESSAGES: tuple[type[Message], ...] = (
     insight_pb2.FindingsReport,
     insight_pb2.HealingReport,
     insight_pb2.DurabilityReport,
+    insight_pb2.PastReport,
     insight_pb2.FaultReport,
     events_pb2.Event,
 )
@@ -167,6 +168,17 @@ class Api:
         ) -> Response:
             """How safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
             return JsonAnswer(as_dict(self._client(request).durability(cluster, topic)))
+
+        @self._get("/clusters/{cluster}/past", VIEW_CLUSTER, _ref("PastReport"), "Absent is unknown.", "clusters")
+        def past(
+            request: Request,
+            cluster: str,
+            at_ms: Annotated[int, Query(ge=0, description="Since the epoch; 0: now.")] = 0,
+            broker: Annotated[int | None, Query(ge=0, description="Of this one only.")] = None,
+            limit: Limit = 100,
+        ) -> Response:
+            """How a cluster was at a past moment, averaged over the minutes before: loads, disks, busiest topics."""
+            return JsonAnswer(as_dict(self._client(request).past(cluster, at_ms, broker, limit)))
 
         @self._post("/clusters/{cluster}/what-if", VIEW_CLUSTER, _ref("FaultReport"), "Nothing is changed.", "clusters")
         def what_if(request: Request, cluster: str, body: FaultBody) -> Response:

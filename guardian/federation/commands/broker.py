@@ -22,6 +22,7 @@ from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.federation.commands.registered import registered
 from guardian.federation.commands.serving import Serving
+from guardian.health.commands.past import show_broker
 from guardian.model.topology import Cluster
 from guardian.model.wire.federation import cluster_to_proto
 from guardian.tickets.commands import broker_operations
@@ -37,6 +38,7 @@ for _operation in (
     broker_operations.restart,
 ):
     app.command()(_operation)
+app.command("show")(show_broker)
 
 
 @app.command("list")

@@ -17,6 +17,7 @@ from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.federation.commands.registered import registered
 from guardian.federation.commands.serving import Serving
+from guardian.health.commands.past import show_cluster
 from guardian.interop import broker_sets_json
 from guardian.interop.json_file import read_json
 from guardian.model.ticket import OPEN_STATES
@@ -200,6 +201,9 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
         right=("BROKERS", "SERVE", "FINDINGS"),
         wide=_WIDE,
     )
+
+
+app.command("show")(show_cluster)
 
 
 @app.command("remove")

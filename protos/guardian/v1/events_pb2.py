@@ -26,7 +26,7 @@ from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_acce
 from protos.guardian.v1 import tickets_pb2 as protos_dot_guardian_dot_v1_dot_tickets__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/events.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\x1a protos/guardian/v1/tickets.proto\"\x92\x03\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.guardian.v1.EventKind\x12\x0f\n\x07\x63luster\x18\x04 \x01(\t\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12\x13\n\x0bticket_kind\x18\x07 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x08 \x01(\t\x12\r\n\x05\x61\x63tor\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12,\n\nfrom_state\x18\x0b \x01(\x0e\x32\x18.guardian.v1.TicketState\x12*\n\x08to_state\x18\x0c \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05moves\x18\r \x01(\r\x12\x15\n\rbytes_to_copy\x18\x0e \x01(\x04\x12,\n\x07\x63hanges\x18\x0f \x03(\x0b\x32\x1b.guardian.v1.ThrottleChange\x12\x10\n\x08left_out\x18\x10 \x01(\r\x12\x0f\n\x07\x66inding\x18\x11 \x01(\t\"X\n\x0eThrottleChange\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\x0b\n\x03why\x18\x05 \x01(\t\"\x9d\x01\n\x12WatchEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\r\x12\x0f\n\x07\x66rom_ms\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12%\n\x05kinds\x18\x07 \x03(\x0e\x32\x16.guardian.v1.EventKind\"\x12\n\x10ListSinksRequest\"8\n\x0eListSinksReply\x12&\n\x05sinks\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkStatus\"_\n\nSinkStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04\x12\x0e\n\x06newest\x18\x03 \x01(\x04\x12\x11\n\tbehind_ms\x18\x04 \x01(\x04\x12\r\n\x05\x65rror\x18\x05 \x01(\t\"\xa3\x01\n\tPutEvents\x12(\n\x07\x63ursors\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkCursor\x12\x12\n\ntrim_below\x18\x02 \x01(\x04\x12\x13\n\x0bmax_trimmed\x18\x03 \x01(\r\x12!\n\x06raised\x18\x04 \x03(\x0b\x32\x11.guardian.v1.Call\x12 \n\x05\x65nded\x18\x05 \x03(\x0b\x32\x11.guardian.v1.Call\"L\n\x04\x43\x61ll\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66inding\x18\x02 \x01(\t\x12\x10\n\x08sentence\x18\x03 \x01(\t\x12\x10\n\x08since_ms\x18\x04 \x01(\x03\"-\n\nSinkCursor\x12\x0c\n\x04sink\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04*\x9e\x01\n\tEventKind\x12\x1a\n\x16\x45VENT_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTICKET_CREATED\x10\x01\x12\x10\n\x0cTICKET_MOVED\x10\x02\x12\x12\n\x0eTICKET_AMENDED\x10\x03\x12\x14\n\x10THROTTLE_CHANGED\x10\x04\x12\x12\n\x0e\x46INDING_RAISED\x10\x05\x12\x11\n\rFINDING_ENDED\x10\x06\x32\xb1\x01\n\x06\x45vents\x12Q\n\x0bWatchEvents\x12\x1f.guardian.v1.WatchEventsRequest\x1a\x12.guardian.v1.Event\"\x0b\xa2\xbb\x18\x07\x08\x05\x12\x01\x01\x38\x01\x30\x01\x12T\n\tListSinks\x12\x1d.guardian.v1.ListSinksRequest\x1a\x1b.guardian.v1.ListSinksReply\"\x0b\xa2\xbb\x18\x07\x08\x02\x12\x01\x01\x38\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/events.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\x1a protos/guardian/v1/tickets.proto\"\x92\x03\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.guardian.v1.EventKind\x12\x0f\n\x07\x63luster\x18\x04 \x01(\t\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12\x13\n\x0bticket_kind\x18\x07 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x08 \x01(\t\x12\r\n\x05\x61\x63tor\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12,\n\nfrom_state\x18\x0b \x01(\x0e\x32\x18.guardian.v1.TicketState\x12*\n\x08to_state\x18\x0c \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05moves\x18\r \x01(\r\x12\x15\n\rbytes_to_copy\x18\x0e \x01(\x04\x12,\n\x07\x63hanges\x18\x0f \x03(\x0b\x32\x1b.guardian.v1.ThrottleChange\x12\x10\n\x08left_out\x18\x10 \x01(\r\x12\x0f\n\x07\x66inding\x18\x11 \x01(\t\"X\n\x0eThrottleChange\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\x0b\n\x03why\x18\x05 \x01(\t\"\xaf\x01\n\x12WatchEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\r\x12\x0f\n\x07\x66rom_ms\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12%\n\x05kinds\x18\x07 \x03(\x0e\x32\x16.guardian.v1.EventKind\x12\x10\n\x08until_ms\x18\x08 \x01(\x03\"\x12\n\x10ListSinksRequest\"8\n\x0eListSinksReply\x12&\n\x05sinks\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkStatus\"_\n\nSinkStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04\x12\x0e\n\x06newest\x18\x03 \x01(\x04\x12\x11\n\tbehind_ms\x18\x04 \x01(\x04\x12\r\n\x05\x65rror\x18\x05 \x01(\t\"\xa3\x01\n\tPutEvents\x12(\n\x07\x63ursors\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkCursor\x12\x12\n\ntrim_below\x18\x02 \x01(\x04\x12\x13\n\x0bmax_trimmed\x18\x03 \x01(\r\x12!\n\x06raised\x18\x04 \x03(\x0b\x32\x11.guardian.v1.Call\x12 \n\x05\x65nded\x18\x05 \x03(\x0b\x32\x11.guardian.v1.Call\"L\n\x04\x43\x61ll\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66inding\x18\x02 \x01(\t\x12\x10\n\x08sentence\x18\x03 \x01(\t\x12\x10\n\x08since_ms\x18\x04 \x01(\x03\"-\n\nSinkCursor\x12\x0c\n\x04sink\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04*\x9e\x01\n\tEventKind\x12\x1a\n\x16\x45VENT_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTICKET_CREATED\x10\x01\x12\x10\n\x0cTICKET_MOVED\x10\x02\x12\x12\n\x0eTICKET_AMENDED\x10\x03\x12\x14\n\x10THROTTLE_CHANGED\x10\x04\x12\x12\n\x0e\x46INDING_RAISED\x10\x05\x12\x11\n\rFINDING_ENDED\x10\x06\x32\xb1\x01\n\x06\x45vents\x12Q\n\x0bWatchEvents\x12\x1f.guardian.v1.WatchEventsRequest\x1a\x12.guardian.v1.Event\"\x0b\xa2\xbb\x18\x07\x08\x05\x12\x01\x01\x38\x01\x30\x01\x12T\n\tListSinks\x12\x1d.guardian.v1.ListSinksRequest\x1a\x1b.guardian.v1.ListSinksReply\"\x0b\xa2\xbb\x18\x07\x08\x02\x12\x01\x01\x38\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,26 +38,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EVENTS'].methods_by_name['WatchEvents']._serialized_options = b'\242\273\030\007\010\005\022\001\0018\001'
   _globals['_EVENTS'].methods_by_name['ListSinks']._loaded_options = None
   _globals['_EVENTS'].methods_by_name['ListSinks']._serialized_options = b'\242\273\030\007\010\002\022\001\0018\001'
-  _globals['_EVENTKIND']._serialized_start=1237
-  _globals['_EVENTKIND']._serialized_end=1395
+  _globals['_EVENTKIND']._serialized_start=1255
+  _globals['_EVENTKIND']._serialized_end=1413
   _globals['_EVENT']._serialized_start=116
   _globals['_EVENT']._serialized_end=518
   _globals['_THROTTLECHANGE']._serialized_start=520
   _globals['_THROTTLECHANGE']._serialized_end=608
   _globals['_WATCHEVENTSREQUEST']._serialized_start=611
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=768
-  _globals['_LISTSINKSREQUEST']._serialized_start=770
-  _globals['_LISTSINKSREQUEST']._serialized_end=788
-  _globals['_LISTSINKSREPLY']._serialized_start=790
-  _globals['_LISTSINKSREPLY']._serialized_end=846
-  _globals['_SINKSTATUS']._serialized_start=848
-  _globals['_SINKSTATUS']._serialized_end=943
-  _globals['_PUTEVENTS']._serialized_start=946
-  _globals['_PUTEVENTS']._serialized_end=1109
-  _globals['_CALL']._serialized_start=1111
-  _globals['_CALL']._serialized_end=1187
-  _globals['_SINKCURSOR']._serialized_start=1189
-  _globals['_SINKCURSOR']._serialized_end=1234
-  _globals['_EVENTS']._serialized_start=1398
-  _globals['_EVENTS']._serialized_end=1575
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=786
+  _globals['_LISTSINKSREQUEST']._serialized_start=788
+  _globals['_LISTSINKSREQUEST']._serialized_end=806
+  _globals['_LISTSINKSREPLY']._serialized_start=808
+  _globals['_LISTSINKSREPLY']._serialized_end=864
+  _globals['_SINKSTATUS']._serialized_start=866
+  _globals['_SINKSTATUS']._serialized_end=961
+  _globals['_PUTEVENTS']._serialized_start=964
+  _globals['_PUTEVENTS']._serialized_end=1127
+  _globals['_CALL']._serialized_start=1129
+  _globals['_CALL']._serialized_end=1205
+  _globals['_SINKCURSOR']._serialized_start=1207
+  _globals['_SINKCURSOR']._serialized_end=1252
+  _globals['_EVENTS']._serialized_start=1416
+  _globals['_EVENTS']._serialized_end=1593
 # @@protoc_insertion_point(module_scope)

@@ -79,7 +79,7 @@ class ThrottleChange(_message.Message):
     def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
 
 class WatchEventsRequest(_message.Message):
-    __slots__ = ("after", "last", "from_ms", "follow", "cluster", "ticket_id", "kinds")
+    __slots__ = ("after", "last", "from_ms", "follow", "cluster", "ticket_id", "kinds", "until_ms")
     AFTER_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
     FROM_MS_FIELD_NUMBER: _ClassVar[int]
@@ -87,6 +87,7 @@ class WatchEventsRequest(_message.Message):
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
     after: int
     last: int
     from_ms: int
@@ -94,7 +95,8 @@ class WatchEventsRequest(_message.Message):
     cluster: str
     ticket_id: str
     kinds: _containers.RepeatedScalarFieldContainer[EventKind]
-    def __init__(self, after: _Optional[int] = ..., last: _Optional[int] = ..., from_ms: _Optional[int] = ..., follow: _Optional[bool] = ..., cluster: _Optional[str] = ..., ticket_id: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[EventKind, str]]] = ...) -> None: ...
+    until_ms: int
+    def __init__(self, after: _Optional[int] = ..., last: _Optional[int] = ..., from_ms: _Optional[int] = ..., follow: _Optional[bool] = ..., cluster: _Optional[str] = ..., ticket_id: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[EventKind, str]]] = ..., until_ms: _Optional[int] = ...) -> None: ...
 
 class ListSinksRequest(_message.Message):
     __slots__ = ()

@@ -604,6 +604,102 @@ class DiskReadersReport(_message.Message):
     silent_brokers: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., readers: _Optional[_Iterable[_Union[DiskReader, _Mapping]]] = ..., caches: _Optional[_Iterable[_Union[PageCache, _Mapping]]] = ..., readers_in_all: _Optional[int] = ..., groups: _Optional[int] = ..., samples: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ..., silent_brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class GetPastRequest(_message.Message):
+    __slots__ = ("cluster", "at_ms", "broker", "max_topics")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOPICS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    at_ms: int
+    broker: int
+    max_topics: int
+    def __init__(self, cluster: _Optional[str] = ..., at_ms: _Optional[int] = ..., broker: _Optional[int] = ..., max_topics: _Optional[int] = ...) -> None: ...
+
+class PastBroker(_message.Message):
+    __slots__ = ("broker", "seen_at_ms", "error", "started_at_ms", "rack", "idc", "bytes_in_per_s", "bytes_out_per_s", "replication_bytes_in_per_s", "replication_bytes_out_per_s", "messages_in_per_s", "cpu", "memory_available_bytes", "replicas", "leaders", "under_replicated", "log_dirs")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    SEEN_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    IDC_FIELD_NUMBER: _ClassVar[int]
+    BYTES_IN_PER_S_FIELD_NUMBER: _ClassVar[int]
+    BYTES_OUT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    REPLICATION_BYTES_IN_PER_S_FIELD_NUMBER: _ClassVar[int]
+    REPLICATION_BYTES_OUT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_IN_PER_S_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_AVAILABLE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    LEADERS_FIELD_NUMBER: _ClassVar[int]
+    UNDER_REPLICATED_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    seen_at_ms: int
+    error: str
+    started_at_ms: int
+    rack: str
+    idc: str
+    bytes_in_per_s: float
+    bytes_out_per_s: float
+    replication_bytes_in_per_s: float
+    replication_bytes_out_per_s: float
+    messages_in_per_s: float
+    cpu: float
+    memory_available_bytes: int
+    replicas: int
+    leaders: int
+    under_replicated: int
+    log_dirs: _containers.RepeatedCompositeFieldContainer[PastLogDir]
+    def __init__(self, broker: _Optional[int] = ..., seen_at_ms: _Optional[int] = ..., error: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., rack: _Optional[str] = ..., idc: _Optional[str] = ..., bytes_in_per_s: _Optional[float] = ..., bytes_out_per_s: _Optional[float] = ..., replication_bytes_in_per_s: _Optional[float] = ..., replication_bytes_out_per_s: _Optional[float] = ..., messages_in_per_s: _Optional[float] = ..., cpu: _Optional[float] = ..., memory_available_bytes: _Optional[int] = ..., replicas: _Optional[int] = ..., leaders: _Optional[int] = ..., under_replicated: _Optional[int] = ..., log_dirs: _Optional[_Iterable[_Union[PastLogDir, _Mapping]]] = ...) -> None: ...
+
+class PastLogDir(_message.Message):
+    __slots__ = ("log_dir", "disk", "total_bytes", "usable_bytes", "offline", "busy", "await_ms", "bytes_per_s")
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    DISK_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    USABLE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OFFLINE_FIELD_NUMBER: _ClassVar[int]
+    BUSY_FIELD_NUMBER: _ClassVar[int]
+    AWAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    log_dir: str
+    disk: str
+    total_bytes: int
+    usable_bytes: int
+    offline: bool
+    busy: float
+    await_ms: float
+    bytes_per_s: float
+    def __init__(self, log_dir: _Optional[str] = ..., disk: _Optional[str] = ..., total_bytes: _Optional[int] = ..., usable_bytes: _Optional[int] = ..., offline: _Optional[bool] = ..., busy: _Optional[float] = ..., await_ms: _Optional[float] = ..., bytes_per_s: _Optional[float] = ...) -> None: ...
+
+class PastTopic(_message.Message):
+    __slots__ = ("topic", "bytes_in_per_s", "bytes_out_per_s")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    BYTES_IN_PER_S_FIELD_NUMBER: _ClassVar[int]
+    BYTES_OUT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    bytes_in_per_s: float
+    bytes_out_per_s: float
+    def __init__(self, topic: _Optional[str] = ..., bytes_in_per_s: _Optional[float] = ..., bytes_out_per_s: _Optional[float] = ...) -> None: ...
+
+class PastReport(_message.Message):
+    __slots__ = ("cluster", "at_ms", "from_ms", "brokers", "topics", "topics_in_all")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    at_ms: int
+    from_ms: int
+    brokers: _containers.RepeatedCompositeFieldContainer[PastBroker]
+    topics: _containers.RepeatedCompositeFieldContainer[PastTopic]
+    topics_in_all: int
+    def __init__(self, cluster: _Optional[str] = ..., at_ms: _Optional[int] = ..., from_ms: _Optional[int] = ..., brokers: _Optional[_Iterable[_Union[PastBroker, _Mapping]]] = ..., topics: _Optional[_Iterable[_Union[PastTopic, _Mapping]]] = ..., topics_in_all: _Optional[int] = ...) -> None: ...
+
 class GetLinkUseRequest(_message.Message):
     __slots__ = ("clusters", "from_ms", "to_ms", "max_crossers")
     CLUSTERS_FIELD_NUMBER: _ClassVar[int]

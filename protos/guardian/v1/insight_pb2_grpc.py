@@ -59,6 +59,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.FromString,
                 _registered_method=True)
+        self.GetPast = channel.unary_unary(
+                '/guardian.v1.Insight/GetPast',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetPastRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.PastReport.FromString,
+                _registered_method=True)
         self.GetLinkUse = channel.unary_unary(
                 '/guardian.v1.Insight/GetLinkUse',
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.SerializeToString,
@@ -125,6 +130,14 @@ class InsightServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPast(self, request, context):
+        """How a cluster, or one broker of it, was at a moment that is past. NOT_FOUND: no such cluster, or no such broker in it
+        and in the lake.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetLinkUse(self, request, context):
         """What crosses the lines between IDCs, in all clusters.
         """
@@ -183,6 +196,11 @@ def add_InsightServicer_to_server(servicer, server):
                     servicer.GetDiskReaders,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.SerializeToString,
+            ),
+            'GetPast': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPast,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetPastRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.PastReport.SerializeToString,
             ),
             'GetLinkUse': grpc.unary_unary_rpc_method_handler(
                     servicer.GetLinkUse,
@@ -340,6 +358,33 @@ class Insight:
             '/guardian.v1.Insight/GetDiskReaders',
             protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPast(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetPast',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetPastRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.PastReport.FromString,
             options,
             channel_credentials,
             insecure,

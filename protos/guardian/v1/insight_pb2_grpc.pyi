@@ -54,6 +54,10 @@ class InsightStub:
     """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
+    GetPast: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetPastRequest, _insight_pb2.PastReport]
+    """How a cluster, or one broker of it, was at a moment that is past. NOT_FOUND: no such cluster, or no such broker in it
+    and in the lake.
+    """
     GetLinkUse: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]
     """What crosses the lines between IDCs, in all clusters."""
     GetLines: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinesRequest, _insight_pb2.LinesReport]
@@ -92,6 +96,10 @@ class InsightAsyncStub(InsightStub):
     GetDiskReaders: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDiskReadersRequest, _insight_pb2.DiskReadersReport]  # type: ignore[assignment]
     """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
+    GetPast: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetPastRequest, _insight_pb2.PastReport]  # type: ignore[assignment]
+    """How a cluster, or one broker of it, was at a moment that is past. NOT_FOUND: no such cluster, or no such broker in it
+    and in the lake.
     """
     GetLinkUse: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]  # type: ignore[assignment]
     """What crosses the lines between IDCs, in all clusters."""
@@ -158,6 +166,16 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_insight_pb2.DiskReadersReport, _abc.Awaitable[_insight_pb2.DiskReadersReport]]:
         """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPast(
+        self,
+        request: _insight_pb2.GetPastRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.PastReport, _abc.Awaitable[_insight_pb2.PastReport]]:
+        """How a cluster, or one broker of it, was at a moment that is past. NOT_FOUND: no such cluster, or no such broker in it
+        and in the lake.
         """
 
     @_abc_1.abstractmethod

@@ -33,8 +33,8 @@ from tests.unit.member.member import Member, plan
 LOOKS = {
     "acl propose", "apply diff", "apply links", "apply schema", "audit acls", "audit broker", "audit changes",
     "audit export", "audit idle-topics", "audit principal", "audit tenant-costs", "audit topic", "audit verify",
-    "broker list", "broker metrics", "certs show", "cluster list", "collection", "config example", "config explain",
-    "config schema", "context list", "context show", "group disk-reads",
+    "broker list", "broker metrics", "broker show", "certs show", "cluster list", "cluster show", "collection",
+    "config example", "config explain", "config schema", "context list", "context show", "group disk-reads",
     "disk queue", "disk show", "docs cli", "docs configuration",
     "docs rights", "durability", "events", "exclusion cordons", "exclusion list",
     "export broker-sets", "export capacity", "export federation", "export placement", "export reassignment",

@@ -21,6 +21,9 @@ GUARDIAN = Path("guardian")
 # Where rows are made of nothing that is not shown.
 WHOLE = {
     "federation/commands/broker.py:metrics": "a metric is a name and a value",
+    "health/commands/past.py:_show_disks": "what is stored of a log dir is shown",
+    "health/commands/past.py:_show_topics": "a topic's traffic is two rates",
+    "health/commands/past.py:_show_around": "`guardian audit broker` says more of clients",
     "events/commands.py:_show_sinks": "all that is known of a sink is shown",
     "federation/commands/federation.py:_list": "an entry's fields are all shown",
     "activity/commands.py:idle_topics": "what is known of an idle topic is shown",

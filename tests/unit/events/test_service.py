@@ -64,7 +64,8 @@ def test_what_happened_is_told_by_ticket_kind_and_number(client: GuardianClient)
     with pytest.raises(NotFound, match="cluster 'other' is not registered"):
         client.events(cluster="other")
     assert client.events(after=client.events()[-1].id) == []
-    assert client.events(from_ms=1001) == []
+    assert client.events(from_ms=1001) == client.events(until_ms=1000) == []
+    assert client.events(until_ms=1001) == client.events()
 
 
 def test_who_follows_is_told_of_what_happens_in_order_and_once(client: GuardianClient, member: Member) -> None:
@@ -99,6 +100,8 @@ def test_what_can_not_be_asked_is_refused(client: GuardianClient) -> None:
         client.events(last=200_000)
     with pytest.raises(InvalidInput, match="from_ms is -1: use milliseconds since the epoch"):
         client.events(from_ms=-1)
+    with pytest.raises(InvalidInput, match="until_ms is -1: use milliseconds since the epoch, or 0 for no end"):
+        client.events(until_ms=-1)
     with pytest.raises(InvalidInput, match="after is 18446744073709551615: use the id of an event"):
         client.events(after=(1 << 64) - 1)
     request = events_pb2.WatchEventsRequest(kinds=[9])  # type: ignore[list-item]

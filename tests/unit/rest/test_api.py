@@ -219,6 +219,10 @@ def test_what_else_there_is_to_see(service: Service) -> None:
     assert checked(service.web.get(f"{API}/audit?limit=1"), "get", "/audit")["records"]
     assert checked(service.web.get(f"{API}/members"), "get", "/members")["raft"][0]["name"] == "g1"
     checked(service.web.get(f"{API}/clusters/live/durability"), "get", "/clusters/{cluster}/durability")
+    path = "/clusters/{cluster}/past"
+    found = checked(service.web.get(f"{API}/clusters/live/past?at_ms=1790000000000"), "get", path)
+    assert (int(found["at_ms"]), found["brokers"]) == (1790000000000, [])
+    assert service.web.get(f"{API}/clusters/live/past?broker=1").json()["detail"].startswith("broker is 1, which")
 
 
 def test_a_fault_is_predicted(service: Service) -> None:
