@@ -68,6 +68,9 @@ OUTLINE: tuple[Group, ...] = (
                 "federation.commands.federation:topics",
                 "The topic directory: whose a topic is, and what is expected of it.",
             ),
+            Entry(
+                "quota", "health.commands.kafka_settings:quotas", "What Kafka lets clients use, by user and client id."
+            ),
             Entry("group", "health.commands.group:app", "See what consumer groups do to the brokers."),
             Entry(
                 "disk",

@@ -28,13 +28,21 @@ class InsightCalls:
         """Return what a fault would do to each topic. Raises NotFound, InvalidInput or ClusterUnavailable."""
         return self._calls.read(lambda stubs: stubs.insight.PredictFault, request, SLOW)
 
-    def described_topics(self, cluster: str, topics: Sequence[str] = ()) -> insight_pb2.DescribeTopicsReply:
-        """Topics as Kafka has them: brokers and own settings; `topics` are patterns, none: all but Kafka's own.
+    def described_topics(
+        self, cluster: str, topics: Sequence[str] = (), *, with_settings: bool = False
+    ) -> insight_pb2.DescribeTopicsReply:
+        """Topics as Kafka has them: brokers and own settings, and with_settings all that is no default of Kafka;
+        `topics` are patterns, none: all but Kafka's own.
 
         Raises NotFound or ClusterUnavailable.
         """
-        request = insight_pb2.DescribeTopicsRequest(cluster=cluster, topics=topics)
+        request = insight_pb2.DescribeTopicsRequest(cluster=cluster, topics=topics, with_settings=with_settings)
         return self._calls.read(lambda stubs: stubs.insight.DescribeTopics, request)
+
+    def client_quotas(self, cluster: str) -> insight_pb2.QuotasReport:
+        """What Kafka lets clients use, by user and client id. Raises NotFound or ClusterUnavailable."""
+        request = insight_pb2.ListQuotasRequest(cluster=cluster)
+        return self._calls.read(lambda stubs: stubs.insight.ListQuotas, request)
 
     def disk_health(
         self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_disks: int = 0

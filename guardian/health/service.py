@@ -90,10 +90,21 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
     ) -> pb.DescribeTopicsReply:
         cluster = self._cluster(request.cluster, context)
         with closing(self._sources.connect(cluster)) as admin:
-            reply = described_topics(admin, request.topics)
+            reply = described_topics(admin, request.topics, with_settings=request.with_settings)
         if request.topics and not reply.topics:
             raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
         return reply
+
+    def ListQuotas(self, request: pb.ListQuotasRequest, context: grpc.ServicerContext) -> pb.QuotasReport:
+        with closing(self._sources.connect(self._cluster(request.cluster, context))) as admin:
+            found = admin.describe_client_quotas()
+        by_name = sorted(found.items(), key=lambda quota: (quota[0].user or "", quota[0].client_id or ""))
+        return pb.QuotasReport(
+            quotas=[
+                pb.ClientQuota(user=entity.user, client_id=entity.client_id, values=values)
+                for entity, values in by_name
+            ]
+        )
 
     def GetDiskHealth(self, request: pb.GetDiskHealthRequest, context: grpc.ServicerContext) -> pb.DiskHealthReport:
         cluster = self._cluster(request.cluster, context)

@@ -26,6 +26,7 @@ from guardian.model.cluster_state import (
 from guardian.model.effects import BROKER, CORDONED, TOPIC, TOPIC_CONFIGS, NewTopic
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
+from guardian.model.setting_in_force import SettingInForce
 from guardian.model.throttle import THROTTLES
 from guardian.model.topology import TopicPartition
 
@@ -140,6 +141,11 @@ class KafkaAdmin(Protocol):
         """These keys' values in force on these resources, defaults and static values included; unknown keys are absent.
 
         A topic or broker that does not exist is left out, and so is a broker that does not answer in time.
+        """
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, tuple[SettingInForce, ...]]:
+        """What is in force on these topics and no default of Kafka, by key, with where it is set; values of brokers are
+        those of the one that answered. A topic that does not exist is left out.
         """
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:

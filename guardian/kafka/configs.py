@@ -16,12 +16,14 @@ from guardian.kafka.patience import Patience
 from guardian.kafka.reasons import NO_ERROR, no_answer, reason
 from guardian.kafka.session import BrokerSession
 from guardian.kafka.slices import MAX_NAMED, mapping_slices
+from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
 
 Values = Mapping[str, str | None]  # by key; None: it is deleted
 
 _RESOURCE_TYPES = {TOPIC: 2, BROKER: 4}
 _DYNAMIC_SOURCES = {TOPIC: 1, BROKER: 2}  # set on that very resource
 _DEFAULT_SOURCE = 3  # set for all brokers of the cluster: on the resource without a name
+_ORIGINS = {origin.value: origin for origin in ConfigOrigin}
 _SET, _DELETE = 0, 1
 
 
@@ -101,6 +103,44 @@ def read_configs(kind: str, response: Any, keys: frozenset[str] | None, *, in_fo
     return configs
 
 
+async def describe_settings(
+    session: BrokerSession, topics: Collection[str], patience: Patience | None
+) -> dict[str, tuple[SettingInForce, ...]]:
+    """Return, of those topics that exist, what is in force and no default."""
+    if topics:
+        await session.find_recent()
+    return await session.ask_until_known(topics, _synonyms_request, read_settings, patience, MAX_NAMED)
+
+
+def read_settings(response: Any) -> dict[str, tuple[SettingInForce, ...]]:
+    """Return, by topic, what is in force and no default, by key."""
+    found = {}
+    for result in response.results:
+        error = kafka_errors.for_code(result.error_code)
+        if issubclass(error, kafka_errors.AuthorizationError):
+            raise error(f"describe configuration of topic {result.resource_name}")
+        if result.error_code == NO_ERROR:
+            settings = (_setting(each) for each in result.configs if each.config_source in _ORIGINS)
+            found[result.resource_name] = tuple(
+                sorted(
+                    (each for each in settings if each.origin is not ConfigOrigin.DEFAULT), key=lambda each: each.key
+                )
+            )
+    return found
+
+
+def _setting(config: Any) -> SettingInForce:
+    """Kafka lists what a value hides, the nearest first, and begins with the value itself."""
+    hidden = next((each for each in config.synonyms[1:] if each.source in _ORIGINS), None)
+    return SettingInForce(
+        config.name,
+        None if config.is_sensitive else config.value,
+        _ORIGINS[config.config_source],
+        "" if hidden is None or config.is_sensitive else f"{hidden.name}={hidden.value or ''}",
+        None if hidden is None else _ORIGINS[hidden.source],
+    )
+
+
 def require_writable(changes: Mapping[ConfigResource, Values]) -> None:
     """Raise InvalidInput unless each resource is a topic or one broker, and Guardian ever sets its keys."""
     for kind, name in changes:
@@ -161,6 +201,11 @@ def read_refusals(kind: str, response: Any, forgiven: frozenset[int] = frozenset
 def _describe_request(kind: str, names: Iterable[str], keys: frozenset[str] | None) -> Any:
     asked = None if keys is None else sorted(keys)
     return DescribeConfigsRequest(resources=[(_RESOURCE_TYPES[kind], name, asked) for name in names])
+
+
+def _synonyms_request(topics: Iterable[str]) -> Any:
+    resources = [(_RESOURCE_TYPES[TOPIC], topic, None) for topic in topics]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=True)
 
 
 def _require_kind(kind: str) -> str:

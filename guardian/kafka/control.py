@@ -47,6 +47,7 @@ from guardian.model.cluster_state import (
 from guardian.model.effects import NewTopic
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
+from guardian.model.setting_in_force import SettingInForce
 from guardian.model.topology import Cluster, TopicPartition
 
 
@@ -175,6 +176,9 @@ class KafkaControl:
     ) -> dict[ConfigResource, dict[str, str]]:
         selection = configs.select(resources, keys, in_force=True)
         return self._calls.ask(lambda session: configs.describe(session, selection, self._for_configs))
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, tuple[SettingInForce, ...]]:
+        return self._calls.ask(lambda session: configs.describe_settings(session, topics, self._for_configs))
 
     def refused_topic_configs(self, changes: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
         configs.require_writable({(TOPIC, name): values for name, values in changes.items()})

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 
 from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, require_writable_keys
@@ -46,6 +47,7 @@ from guardian.model.cluster_state import (
 from guardian.model.effects import NewTopic, Refusal
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
+from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
 from guardian.model.throttle import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 from guardian.model.topology import TopicPartition
 
@@ -458,6 +460,10 @@ class FakeKafka:
             }
             for resource in explicit
         }
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, tuple[SettingInForce, ...]]:
+        found = self.describe_configs([(TOPIC, topic) for topic in topics])
+        return {topic: tuple(starmap(_setting, sorted(values.items()))) for (_, topic), values in found.items()}
 
     def alter_reassignments(
         self,
@@ -1009,6 +1015,13 @@ class _Budget:
     def take(self, broker: int, amount: float) -> None:
         if broker in self._left:
             self._left[broker] -= amount
+
+
+def _setting(key: str, value: str) -> SettingInForce:
+    default = _DEFAULTS[TOPIC].get(key)
+    if default is None:
+        return SettingInForce(key, value, ConfigOrigin.TOPIC)
+    return SettingInForce(key, value, ConfigOrigin.TOPIC, f"{key}={default}", ConfigOrigin.DEFAULT)
 
 
 def _is_number(value: str | None) -> bool:

@@ -14,6 +14,7 @@ from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.effects import NewTopic
+from guardian.model.setting_in_force import ConfigOrigin
 from guardian.model.topology import TopicPartition
 from tests.patience import CONTROL_S, PATIENCE_S, until
 from tests.simulated import simulated
@@ -71,6 +72,22 @@ def test_a_topic_is_created_with_its_replicas_and_configuration(bench: Bench) ->
     assert bench.admin.create_topics({topic: NewTopic({0: (1, 2), 1: (3, 1)}, {"retention.ms": "3600000"})}) == {}
     until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (3, 1)})
     until(lambda: bench.admin.describe_configs([(TOPIC, topic)]) == {(TOPIC, topic): {"retention.ms": "3600000"}})
+
+
+def test_settings_that_are_no_default_say_where_they_are_set(bench: Bench) -> None:
+    topic = bench.name()
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2)}, {"min.insync.replicas": "2", "retention.ms": "3600000"})})
+    until(lambda: topic in bench.admin.topic_settings([topic]))
+    found = bench.admin.topic_settings([topic, "no-such-topic"])
+    assert found.keys() == {topic}
+    keys = [each.key for each in found[topic]]
+    assert keys == sorted(keys)
+    assert all(each.origin is not ConfigOrigin.DEFAULT for each in found[topic])
+    own = {each.key: each for each in found[topic] if each.origin is ConfigOrigin.TOPIC}
+    assert {key: each.value for key, each in own.items()} == {"min.insync.replicas": "2", "retention.ms": "3600000"}
+    without = own["min.insync.replicas"]
+    assert without.otherwise == "min.insync.replicas=1"
+    assert without.otherwise_origin in (ConfigOrigin.DEFAULT, ConfigOrigin.BROKER_FILE)
 
 
 def test_creating_again_changes_nothing_and_is_no_error(bench: Bench) -> None:

@@ -32,6 +32,7 @@ from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
 from guardian.federation.commands.registered import registered
+from guardian.health.commands.kafka_settings import show_topic
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
 from guardian.model.text import uuid_text
@@ -254,6 +255,9 @@ def list_topics(page: Page, cluster: OnlyClusterOption = "") -> None:
     if not _list(page, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV")):
         of = f" of {cluster}" if cluster else ""
         echo(f"the directory has no topic{of}; what Kafka has: `guardian durability --cluster NAME`", err=True)
+
+
+topics.command("show")(show_topic)
 
 
 @topics.command("put")

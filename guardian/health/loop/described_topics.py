@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.model.wire.fields import filled
 from protos.guardian.v1 import insight_pb2 as pb
 
 MAX_TOPICS = 1000  # as many as a file of topicctl may have
@@ -13,7 +14,9 @@ MAX_PARTITIONS = 100_000
 _KAFKAS_OWN = "__"
 
 
-def described_topics(admin: KafkaAdmin, patterns: Iterable[str] = ()) -> pb.DescribeTopicsReply:
+def described_topics(
+    admin: KafkaAdmin, patterns: Iterable[str] = (), *, with_settings: bool = False
+) -> pb.DescribeTopicsReply:
     """The topics that are wanted, by name; as many as one answer holds. Raises ClusterUnavailable."""
     wanted = tuple(patterns)
     brokers: dict[str, dict[int, tuple[int, ...]]] = {}
@@ -26,11 +29,13 @@ def described_topics(admin: KafkaAdmin, patterns: Iterable[str] = ()) -> pb.Desc
             brokers[partition.topic][partition.partition] = left
     told = _as_many_as_fit(brokers)
     configs = admin.describe_configs([(TOPIC, topic) for topic in told])
+    settings = admin.topic_settings(told) if with_settings else {}
     reply = pb.DescribeTopicsReply(topics_in_all=len(brokers))
     for topic in told:
         if (TOPIC, topic) not in configs:  # deleted since
             continue
         described = reply.topics.add(topic=topic, configs=configs[TOPIC, topic])
+        described.settings.extend(filled(pb.SettingInForce(), setting) for setting in settings.get(topic, ()))
         for _, replicas in sorted(brokers[topic].items()):
             described.partitions.add(brokers=replicas)
     return reply

@@ -48,6 +48,15 @@ class SilenceEnd(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LEADER_ELECTED: _ClassVar[SilenceEnd]
     BROKER_RETURNED: _ClassVar[SilenceEnd]
 
+class ConfigOrigin(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONFIG_ORIGIN_UNSPECIFIED: _ClassVar[ConfigOrigin]
+    SET_ON_TOPIC: _ClassVar[ConfigOrigin]
+    SET_ON_BROKER: _ClassVar[ConfigOrigin]
+    SET_ON_ALL_BROKERS: _ClassVar[ConfigOrigin]
+    SET_IN_BROKER_FILE: _ClassVar[ConfigOrigin]
+    KAFKA_DEFAULT: _ClassVar[ConfigOrigin]
+
 class DiskVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     DISK_VERDICT_UNSPECIFIED: _ClassVar[DiskVerdict]
@@ -120,6 +129,12 @@ HEALED: SilenceEnd
 ISR_SHRUNK: SilenceEnd
 LEADER_ELECTED: SilenceEnd
 BROKER_RETURNED: SilenceEnd
+CONFIG_ORIGIN_UNSPECIFIED: ConfigOrigin
+SET_ON_TOPIC: ConfigOrigin
+SET_ON_BROKER: ConfigOrigin
+SET_ON_ALL_BROKERS: ConfigOrigin
+SET_IN_BROKER_FILE: ConfigOrigin
+KAFKA_DEFAULT: ConfigOrigin
 DISK_VERDICT_UNSPECIFIED: DiskVerdict
 DISK_SLOW: DiskVerdict
 DISK_SUSPECT: DiskVerdict
@@ -417,12 +432,14 @@ class DurabilityReport(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[_Union[TopicDurability, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossEffect, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ..., topics_by_rating: _Optional[_Mapping[int, int]] = ..., topics_in_all: _Optional[int] = ...) -> None: ...
 
 class DescribeTopicsRequest(_message.Message):
-    __slots__ = ("cluster", "topics")
+    __slots__ = ("cluster", "topics", "with_settings")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     TOPICS_FIELD_NUMBER: _ClassVar[int]
+    WITH_SETTINGS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     topics: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ...) -> None: ...
+    with_settings: bool
+    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., with_settings: _Optional[bool] = ...) -> None: ...
 
 class DescribedPartition(_message.Message):
     __slots__ = ("brokers",)
@@ -431,7 +448,7 @@ class DescribedPartition(_message.Message):
     def __init__(self, brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class DescribedTopic(_message.Message):
-    __slots__ = ("topic", "partitions", "configs")
+    __slots__ = ("topic", "partitions", "configs", "settings")
     class ConfigsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -442,10 +459,55 @@ class DescribedTopic(_message.Message):
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partitions: _containers.RepeatedCompositeFieldContainer[DescribedPartition]
     configs: _containers.ScalarMap[str, str]
-    def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[_Union[DescribedPartition, _Mapping]]] = ..., configs: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    settings: _containers.RepeatedCompositeFieldContainer[SettingInForce]
+    def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[_Union[DescribedPartition, _Mapping]]] = ..., configs: _Optional[_Mapping[str, str]] = ..., settings: _Optional[_Iterable[_Union[SettingInForce, _Mapping]]] = ...) -> None: ...
+
+class SettingInForce(_message.Message):
+    __slots__ = ("key", "value", "origin", "otherwise", "otherwise_origin")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    OTHERWISE_FIELD_NUMBER: _ClassVar[int]
+    OTHERWISE_ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: str
+    origin: ConfigOrigin
+    otherwise: str
+    otherwise_origin: ConfigOrigin
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., origin: _Optional[_Union[ConfigOrigin, str]] = ..., otherwise: _Optional[str] = ..., otherwise_origin: _Optional[_Union[ConfigOrigin, str]] = ...) -> None: ...
+
+class ListQuotasRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class ClientQuota(_message.Message):
+    __slots__ = ("user", "client_id", "values")
+    class ValuesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    USER_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    client_id: str
+    values: _containers.ScalarMap[str, float]
+    def __init__(self, user: _Optional[str] = ..., client_id: _Optional[str] = ..., values: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class QuotasReport(_message.Message):
+    __slots__ = ("quotas",)
+    QUOTAS_FIELD_NUMBER: _ClassVar[int]
+    quotas: _containers.RepeatedCompositeFieldContainer[ClientQuota]
+    def __init__(self, quotas: _Optional[_Iterable[_Union[ClientQuota, _Mapping]]] = ...) -> None: ...
 
 class DescribeTopicsReply(_message.Message):
     __slots__ = ("topics", "topics_in_all")

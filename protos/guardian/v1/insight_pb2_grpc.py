@@ -49,6 +49,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.FromString,
                 _registered_method=True)
+        self.ListQuotas = channel.unary_unary(
+                '/guardian.v1.Insight/ListQuotas',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.ListQuotasRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.QuotasReport.FromString,
+                _registered_method=True)
         self.GetDiskHealth = channel.unary_unary(
                 '/guardian.v1.Insight/GetDiskHealth',
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.SerializeToString,
@@ -106,8 +111,16 @@ class InsightServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DescribeTopics(self, request, context):
-        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself, or in force there.
         NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQuotas(self, request, context):
+        """What Kafka lets clients use, by user and client id. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be
+        reached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -186,6 +199,11 @@ def add_InsightServicer_to_server(servicer, server):
                     servicer.DescribeTopics,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.SerializeToString,
+            ),
+            'ListQuotas': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQuotas,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.ListQuotasRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.QuotasReport.SerializeToString,
             ),
             'GetDiskHealth': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDiskHealth,
@@ -304,6 +322,33 @@ class Insight:
             '/guardian.v1.Insight/DescribeTopics',
             protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQuotas(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/ListQuotas',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.ListQuotasRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.QuotasReport.FromString,
             options,
             channel_credentials,
             insecure,

@@ -42,8 +42,12 @@ class InsightStub:
     silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
     DescribeTopics: _grpc.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]
-    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself, or in force there.
     NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
+    """
+    ListQuotas: _grpc.UnaryUnaryMultiCallable[_insight_pb2.ListQuotasRequest, _insight_pb2.QuotasReport]
+    """What Kafka lets clients use, by user and client id. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be
+    reached.
     """
     GetDiskHealth: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]
     """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
@@ -85,8 +89,12 @@ class InsightAsyncStub(InsightStub):
     silent, whom partitions wait for. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
     DescribeTopics: _aio.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]  # type: ignore[assignment]
-    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself, or in force there.
     NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
+    """
+    ListQuotas: _aio.UnaryUnaryMultiCallable[_insight_pb2.ListQuotasRequest, _insight_pb2.QuotasReport]  # type: ignore[assignment]
+    """What Kafka lets clients use, by user and client id. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be
+    reached.
     """
     GetDiskHealth: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]  # type: ignore[assignment]
     """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
@@ -143,8 +151,18 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
         request: _insight_pb2.DescribeTopicsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_insight_pb2.DescribeTopicsReply, _abc.Awaitable[_insight_pb2.DescribeTopicsReply]]:
-        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself, or in force there.
         NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
+        """
+
+    @_abc_1.abstractmethod
+    def ListQuotas(
+        self,
+        request: _insight_pb2.ListQuotasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.QuotasReport, _abc.Awaitable[_insight_pb2.QuotasReport]]:
+        """What Kafka lets clients use, by user and client id. NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be
+        reached.
         """
 
     @_abc_1.abstractmethod

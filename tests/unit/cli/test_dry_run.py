@@ -46,6 +46,8 @@ LOOKS = {
     "ticket why-approval",
     "whoami",
     "roles",
+    "quota list",
+    "topic show",
     "ticket list", "ticket preview", "ticket show", "ticket watch", "tiering partition", "tiering segments",
     "tiering topics", "tiering verify", "token list", "topic list", "version", "what-if carry", "what-if clock",
     "what-if cut", "what-if grow", "what-if kill", "what-if lose", "what-if power", "what-if log-dir", "what-if shrink",

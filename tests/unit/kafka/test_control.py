@@ -16,12 +16,13 @@ from kafka.protocol.metadata import MetadataResponse
 from guardian.errors import InvalidInput
 from guardian.kafka import groups
 from guardian.kafka.admin import BROKER, TOPIC
-from guardian.kafka.configs import read_configs, require_writable
+from guardian.kafka.configs import read_configs, read_settings, require_writable
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.log_dirs import read_log_dir
 from guardian.kafka.metadata import read_answer
 from guardian.kafka.reassignments import replication_factor_changes
 from guardian.model.cluster_state import LogDirReplica, PartitionState, Reassignment
+from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
 from guardian.model.topology import Cluster, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -136,6 +137,41 @@ def test_only_what_is_set_on_the_very_resource_counts_as_its_configuration() -> 
     assert in_force == {"1": {"own": "1", "server.properties": "3"}}
     assert read_configs(BROKER, response, keys, in_force=False) == {"1": {"own": "1"}}
     assert read_configs(BROKER, response, keys - {"own"}, in_force=False) == {"1": {}}
+
+
+def test_settings_are_what_is_no_default_and_what_each_hides() -> None:
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    config = result.DescribeConfigsResourceResult
+    synonym = config.DescribeConfigsSynonym
+    own, of_file = (
+        synonym(name="retention.ms", value="5", source=1),
+        synonym(name="log.retention.ms", value="9", source=4),
+    )
+    default = synonym(name="log.retention.hours", value="168", source=5)
+    response = DescribeConfigsResponse(
+        results=[
+            result(
+                error_code=0,
+                resource_type=2,
+                resource_name="t",
+                configs=[
+                    config(name="retention.ms", value="5", config_source=1, synonyms=[own, of_file, default]),
+                    config(name="cleanup.policy", value="delete", config_source=5, synonyms=[]),
+                    config(name="a.password", value=None, config_source=1, is_sensitive=True, synonyms=[own, default]),
+                    config(name="lone", value="1", config_source=3, synonyms=[]),
+                    config(name="of.a.group", value="1", config_source=8, synonyms=[]),
+                ],
+            ),
+            result(error_code=3, resource_type=2, resource_name="gone", configs=[]),
+        ]
+    )
+    assert read_settings(response) == {
+        "t": (
+            SettingInForce("a.password", None, ConfigOrigin.TOPIC, "", ConfigOrigin.DEFAULT),
+            SettingInForce("lone", "1", ConfigOrigin.ALL_BROKERS),
+            SettingInForce("retention.ms", "5", ConfigOrigin.TOPIC, "log.retention.ms=9", ConfigOrigin.BROKER_FILE),
+        )
+    }
 
 
 class GroupsSession:
