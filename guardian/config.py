@@ -323,6 +323,12 @@ class ServerConfig:
         example="/etc/guardian/links.toml",
         everywhere=True,
     )
+    prices: Path | None = setting(
+        None,
+        "The price list of `guardian audit costs` and of the console's page of costs (guardian/activity/README.md).",
+        example="/etc/guardian/prices.toml",
+        everywhere=True,
+    )
     peers: Mapping[str, str] = setting(
         dict,
         "The `raft` of each other member at the group's first start, or, with `join`, of the group as it is.",

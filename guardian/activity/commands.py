@@ -1,4 +1,4 @@
-"""`guardian audit topic|broker|principal|idle-topics|tenant-costs|acls`: who did what on the clusters.
+"""`guardian audit topic|broker|principal|idle-topics|tenant-costs|costs|acls`: who did what on the clusters.
 
 Added to the group of `guardian audit changes`. Each answer says on stderr what it rests on, when that is not all.
 """
@@ -6,20 +6,25 @@ Added to the group of `guardian audit changes`. Each answer says on stderr what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from guardian.activity.model import PriceList, load_prices
+from guardian.activity.model import CostLine, PriceList, load_prices
+from guardian.activity.rules.costs import by_tenant, cost_of, dearest_first
+from guardian.activity.wire import cost_lines, price_list_from_proto, tiered_bytes
 from guardian.cli.exits import UNKNOWN
 from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, human_time, print_json, print_table
-from guardian.errors import InvalidInput
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput, Unavailable
 from guardian.federation.commands.federation import audit
+from guardian.federation.commands.registered import registered
 from guardian.model.units import human_bytes, parse_duration_ms
 from protos.guardian.v1 import activity_pb2 as pb
 
@@ -172,6 +177,89 @@ def tenant_costs(
     print_table(columns, [_cost_row(price_list, usage) for usage in reply.tenants], right=columns[1:], more=more)
     _explain_costs(reply.tenants)
     _explain_coverage(reply.coverage)
+
+
+@audit.command("costs")
+def costs(
+    cluster: ClusterOption = "",
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices", help="A price list in TOML: see guardian/activity/README.md.", show_default="the members'"
+        ),
+    ] = None,
+    tenants: Annotated[bool, typer.Option("--tenants", help="Sums of tenants instead of topics.")] = False,
+    since: SinceOption = "",
+    start: FromOption = "",
+    end: ToOption = "",
+    limit: LimitOption = 50,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what topics, or tenants, moved and hold, and what that costs by a price list; the dearest first.
+
+    Traffic is of the whole hours of the time asked about. Storage is of all replicas as they are now, and is priced as
+    if it had been so all that time; so is tiered storage. What is not known is a ?, and so is a cost that needs it.
+
+    Example: guardian audit costs --cluster live --since 30d --tenants --prices prices.toml
+    """
+    own_prices = load_prices(prices) if prices else None
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
+    with connect(endpoints) as client:
+        reply = client.topic_use(cluster, from_ms, to_ms)
+        tiered, why = _tiered(client, cluster)
+    lines = cost_lines(reply, tiered)
+    if own_prices is None and reply.HasField("prices"):
+        own_prices = price_list_from_proto(reply.prices)
+    found = dearest_first(by_tenant(lines) if tenants else lines, own_prices, to_ms - from_ms)
+    unknown = [*reply.unknown, *why]
+    if output is Output.JSON:
+        told = [{**asdict(line), "cost": cost_of(line, own_prices, to_ms - from_ms)} for line in found]
+        print_json({"from_ms": from_ms, "to_ms": to_ms, "lines": told, "unknown": unknown})
+    else:
+        _show_costs(found[:limit], tenants, own_prices, to_ms - from_ms)
+        _explain_truncation(limit, len(found) > limit)
+        if own_prices is None:
+            _note("Nothing has a price: give --prices, or members `prices` in their configuration.")
+    for sentence in unknown:
+        _note(f"Not known: {sentence}.")
+    if not any(line.requests is not None or line.stored is not None for line in lines):
+        raise typer.Exit(UNKNOWN)
+
+
+def _tiered(client: GuardianClient, cluster: str) -> tuple[Mapping[str, int] | None, list[str]]:
+    """Return the bytes in the remote store by topic; None, with the reason, where they are not known."""
+    try:
+        found = tiered_bytes(client.list_partitions(registered(client.list_clusters(), cluster).cluster_id))
+    except Unavailable as error:
+        return None, [f"tiered storage: {error}"]
+    nameless = found.get("", 0)
+    return found, [f"whose {human_bytes(nameless)} of tiered storage are"] if nameless else []
+
+
+def _show_costs(lines: Sequence[CostLine], of_tenants: bool, prices: PriceList | None, span_ms: int) -> None:
+    numbers = ("PRODUCED", "FETCHED", "REQUESTS", "STORED", "TIERED", "COST")
+    names = ("TENANT", "TOPICS") if of_tenants else ("TOPIC", "TENANT")
+    rows = []
+    for line in lines:
+        share, least = "~" if line.has_shares else "", ">" if line.is_least else ""
+        cost = cost_of(line, prices, span_ms)
+        tenant = line.tenant or "(no tenant)"
+        rows.append(
+            (
+                *((tenant, str(line.topics)) if of_tenants else (line.topic or "(unknown)", tenant)),
+                *(share + _size(amount) if amount else _size(amount) for amount in (line.produced, line.fetched)),
+                "?" if line.requests is None else str(line.requests),
+                _size(line.stored) if line.stored is None else least + _size(line.stored),
+                _size(line.tiered),
+                "-" if prices is None else "?" if cost is None else f"{cost:.2f}",
+            )
+        )
+    print_table((*names, *numbers), rows, right=(*numbers, "TOPICS"))
+
+
+def _size(amount: int | None) -> str:
+    return "?" if amount is None else human_bytes(amount)
 
 
 @audit.command("acls")

@@ -1,4 +1,4 @@
-"""A price list for what tenants move: TOML, in any currency."""
+"""What topics and tenants move and hold, and a price list for that: TOML, in any currency."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ _MILLION = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Prices(Section):
-    """Price what a tenant moves; [tenants.NAME] has other prices than [default], where given."""
+    """Price what a tenant moves and holds; [tenants.NAME] has other prices than [default], where given."""
 
     produced_gb: float = setting(0.0, "Price of a GB (10^9 bytes) written.", least=0, below=math.inf)
     fetched_gb: float = setting(0.0, "Price of a GB read.", least=0, below=math.inf)
     million_requests: float = setting(0.0, "Price of a million produce and fetch requests.", least=0, below=math.inf)
+    stored_gb_month: float = setting(
+        0.0,
+        "Price of a GB on the brokers' disks for a month (730 h), each replica for itself.",
+        least=0,
+        below=math.inf,
+    )
+    tiered_gb_month: float = setting(0.0, "Likewise in the remote store of tiered storage.", least=0, below=math.inf)
 
     def cost(self, bytes_produced: int, bytes_fetched: int, requests: int) -> float:
         return (
@@ -38,6 +45,23 @@ class PriceList:
 
     def of(self, tenant: str) -> Prices:
         return self.tenants.get(tenant, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """What a topic, or all topics of a tenant, moved and hold, in bytes. `has_shares`: bytes of clients with several
+    topics are divided by requests; `is_least`: some replicas' sizes are missing."""
+
+    topic: str
+    tenant: str
+    produced: int | None = None
+    fetched: int | None = None
+    requests: int | None = None
+    stored: int | None = None
+    tiered: int | None = None
+    has_shares: bool = False
+    is_least: bool = False
+    topics: int = 1
 
 
 def load_prices(path: Path) -> PriceList:

@@ -44,6 +44,11 @@ class ActivityCalls:
         request = pb.ListTenantUsageRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
         return self._calls.read(lambda stubs: stubs.activity.ListTenantUsage, request, SLOW)
 
+    def topic_use(self, cluster: str, from_ms: int, to_ms: int) -> pb.ListTopicUseReply:
+        """What each topic moved, and holds now."""
+        request = pb.ListTopicUseRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
+        return self._calls.read(lambda stubs: stubs.activity.ListTopicUse, request, SLOW)
+
     def acl_use(self, cluster: str, since_ms: int) -> pb.ListAclUseReply:
         """The rules that allow, and what was used of them since then. Raises InvalidInput without an authorizer."""
         request = pb.ListAclUseRequest(cluster=cluster, since_ms=since_ms)

@@ -15,6 +15,7 @@ from typing import Any
 
 from fastapi import Request
 
+from guardian.activity.wire import tiered_bytes
 from guardian.client import GuardianClient
 from guardian.console.copying import Copies, copies_by_broker
 from guardian.errors import GuardianError, NotFound
@@ -72,6 +73,7 @@ class Looks:
         self._cordons = self._keep(self._asking(lambda client: client.cordons), 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
         self._usage = self._keep(self._look_usage, 30, 300)
+        self._costs = self._keep(self._look_costs, 30, 300)
         self._tiered = self._keep(self._look_tiered, 20, 300, short_s)
         self._copying = self._keep(self._look_copying, 2, 10, short_s)
         self._directory = self._keep(self._look_directory, 5, 30, short_s)
@@ -176,6 +178,12 @@ class Looks:
         """Of the last day."""
         return self._usage.of(_By(self._web.user_of(request), cluster))
 
+    def costs(
+        self, request: Request, cluster: Cluster
+    ) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
+        """What topics moved in the last day and hold now; what of them is tiered, None: not known; the day's ms."""
+        return self._costs.of(_By(self._web.user_of(request), cluster.name, cluster.cluster_id))
+
     def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int]:
         """Partitions, live segments and their bytes; zeros: nothing of the topic is tiered."""
         return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id)).get(topic, (0, 0, 0))
@@ -272,6 +280,17 @@ class Looks:
     def _look_usage(self, key: _By) -> activity_pb2.ListTenantUsageReply:
         until_ms = self._web.now_ms() + 1
         return self._client(key).tenant_usage(key.asked[0], max(0, until_ms - 24 * HOUR_MS), until_ms)
+
+    def _look_costs(self, key: _By) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
+        cluster, cluster_id = key.asked
+        until_ms = self._web.now_ms() + 1
+        day_ms = min(until_ms, 24 * HOUR_MS)
+        client = self._client(key)
+        use = client.topic_use(cluster, until_ms - day_ms, until_ms)
+        try:
+            return use, tiered_bytes(client.list_partitions(cluster_id)), day_ms
+        except GuardianError:
+            return use, None, day_ms
 
     def _look_tiered(self, key: _By) -> dict[str, tuple[int, int, int]]:
         found: dict[str, tuple[int, int, int]] = {}

@@ -24,6 +24,7 @@ from uuid import uuid4
 import structlog
 
 from guardian import tracing
+from guardian.activity.model import load_prices
 from guardian.activity.store.opening import open_store
 from guardian.activity.store.store import ActivityStore
 from guardian.collection.loop.asking import MappingAsker
@@ -177,9 +178,11 @@ def _approvals(config: ServerConfig, group: GroupParts) -> Approvals:
 
 
 def _check_files(config: ServerConfig) -> None:
-    """Refuse a mistake now; both files are read again at each question."""
+    """Refuse a mistake now; these files are read again at each question."""
     if config.links is not None:
         load_links(config.links)
+    if config.prices is not None:
+        load_prices(config.prices)
     Approvals(config.approvals).policy()
 
 
@@ -260,7 +263,16 @@ def _health(
 ) -> HealthParts:
     ask_mappings = MappingAsker(reporter_tls(config), config.collect.timeout_s).ask
     store = group.store
-    sources = Sources(store, kafka.for_rpc, config.lake, store.now_ms, collection.activity, config.links, ask_mappings)
+    sources = Sources(
+        store,
+        kafka.for_rpc,
+        config.lake,
+        store.now_ms,
+        collection.activity,
+        config.links,
+        ask_mappings,
+        config.prices,
+    )
     findings = FindingsWatch(
         replace(sources, connect=kafka.for_loop),
         int(config.collect.interval_s * 1000),

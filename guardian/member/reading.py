@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from guardian.activity.pages import CostPages
 from guardian.console.broker import BrokerPages
 from guardian.console.cluster import ClusterPages
 from guardian.console.federation import FederationPages
@@ -28,6 +29,7 @@ def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
         ClusterPages(views),
         BrokerPages(views),
         TopicPages(views),
+        CostPages(views),
         TenantPages(views),
         FindingPages(views),
         MemberPages(web, views),

@@ -206,7 +206,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
     insight = InsightServicer(sources, parts.findings, partial(healing_report, parts.healer) if parts.healer else None)
     insight_pb2_grpc.add_InsightServicer_to_server(insight, server)
-    activity = ActivityServicer(store, sources.activity, sources.connect, sources.now_ms)
+    activity = ActivityServicer(store, sources.activity, sources.connect, sources.now_ms, sources.prices_file)
     activity_pb2_grpc.add_ActivityServicer_to_server(activity, server)
     events_pb2_grpc.add_EventsServicer_to_server(EventsServicer(async_store, changes, parts.sinks), server)
     placement = PlacementServicer(store, parts.shared_labels, sources.now_ms)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import grpc
 
+from guardian.activity.model import load_prices
 from guardian.activity.rules import acls, questions
 from guardian.activity.rules.acls import Judgement, Use, Verdict
 from guardian.activity.rules.database import Question
 from guardian.activity.rules.questions import MAX_ROWS, Span
 from guardian.activity.store.store import ActivityStore
-from guardian.errors import InvalidInput
+from guardian.activity.wire import price_list_to_proto
+from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.acl import ALLOW
-from guardian.model.topology import Cluster
+from guardian.model.cluster_state import LogDir, PartitionState
+from guardian.model.topology import Cluster, TopicPartition
 from guardian.replication.store.store import ReplicatedStore
 from guardian.serving.admins import registered
 from guardian.serving.requests import views_for
@@ -40,7 +45,8 @@ _Topics = Mapping[str, federation_pb2.Topic]
 
 
 class ActivityServicer(activity_pb2_grpc.ActivityServicer):
-    """`activity` is None where the member keeps none; `connect` opens an admin connection."""
+    """`activity` is None where the member keeps none; `connect` opens an admin connection; `prices` is the file of the
+    price list, if any, which is read at each question."""
 
     def __init__(
         self,
@@ -48,11 +54,13 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
         activity: ActivityStore | None,
         connect: Callable[[Cluster], KafkaAdmin],
         now_ms: Callable[[], int],
+        prices: Path | None = None,
     ) -> None:
         self._store = store
         self._activity = activity
         self._connect = connect
         self._now_ms = now_ms
+        self._prices = prices
 
     def ListActivity(self, request: pb.ListActivityRequest, context: grpc.ServicerContext) -> pb.ListActivityReply:
         self._cluster(request.cluster, context)
@@ -107,6 +115,48 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
         return pb.ListTenantUsageReply(
             tenants=(by_tenant[name] for name in sorted(by_tenant)), coverage=self._coverage(request.cluster, span)
         )
+
+    def ListTopicUse(self, request: pb.ListTopicUseRequest, context: grpc.ServicerContext) -> pb.ListTopicUseReply:
+        cluster = self._cluster(request.cluster, context)
+        span = Span(request.from_ms, request.to_ms).whole_hours()
+        reply = pb.ListTopicUseReply()
+        moved = self._moved(cluster.name, span, reply)
+        stored = self._stored(cluster, reply)
+        directory = self._directory(cluster.name, context)
+        for name in sorted({*(moved or ()), *(stored or ()), *directory}):
+            use = reply.topics.add(topic=name, tenant=directory[name].tenant if name in directory else "")
+            if moved is not None:
+                _add_moved(use, moved.get(name))
+            if stored is not None and name in stored:
+                use.stored_bytes, use.stored_partly = stored[name]
+        if self._prices is not None:
+            reply.prices.CopyFrom(price_list_to_proto(load_prices(self._prices)))
+        return reply
+
+    def _moved(self, cluster: str, span: Span, reply: pb.ListTopicUseReply) -> dict[str, _Row] | None:
+        """Return what topics moved; None, and a note, where nothing of that time is known."""
+        try:
+            reply.coverage.CopyFrom(self._coverage(cluster, span))
+            if reply.coverage.slices:
+                return {row["resource"]: row for row in self._ask(questions.topic_sums(cluster, span))}
+            reply.unknown.append("traffic: no broker's activity is stored for that time")
+        except (InvalidInput, Unavailable) as error:
+            reply.unknown.append(f"traffic: {error}")
+        return None
+
+    def _stored(self, cluster: Cluster, reply: pb.ListTopicUseReply) -> dict[str, tuple[int, bool]] | None:
+        """Return the bytes of topics' replicas, and whether some are missing; None, and a note, where Kafka is away."""
+        try:
+            with closing(self._connect(cluster)) as admin:
+                partitions = admin.describe_partitions()
+                log_dirs = admin.describe_log_dirs(tuple(admin.describe_cluster().brokers))
+        except ClusterUnavailable as error:
+            reply.unknown.append(f"storage: {error}")
+            return None
+        found = stored_bytes(partitions, log_dirs)
+        if missing := sum(is_partial for _, is_partial in found.values()):
+            reply.unknown.append(f"storage: not all replicas of {missing} topics were told, so that it is more")
+        return found
 
     def ListAclUse(self, request: pb.ListAclUseRequest, context: grpc.ServicerContext) -> pb.ListAclUseReply:
         cluster = self._cluster(request.cluster, context)
@@ -227,6 +277,33 @@ def _add(usage: pb.TenantUsage, row: _Row) -> None:
     if requests:
         usage.topics_without_bytes += 1
         usage.requests_without_bytes += requests
+
+
+def _add_moved(use: pb.TopicUse, row: _Row | None) -> None:
+    """Requests whose bytes the brokers did not count leave the bytes unknown."""
+    use.requests = row["writes"] + row["reads"] if row else 0
+    use.bytes_shared = bool(row and row["is_shared"])
+    for field, requests, moved in (
+        ("bytes_produced", "writes", "sum_produced"),
+        ("bytes_fetched", "reads", "sum_fetched"),
+    ):
+        if row is None or row[moved] or not row[requests]:
+            setattr(use, field, row[moved] if row else 0)
+
+
+def stored_bytes(
+    partitions: Mapping[TopicPartition, PartitionState], log_dirs: Iterable[LogDir]
+) -> dict[str, tuple[int, bool]]:
+    """Return, by topic, the bytes of its replicas, and whether sizes of some are missing."""
+    found = Counter[TopicPartition]()
+    sizes: dict[str, int] = {partition.topic: 0 for partition in partitions}
+    for log_dir in log_dirs:
+        for partition, replica in log_dir.replicas.items():
+            if partition in partitions:
+                found[partition] += 1
+                sizes[partition.topic] += replica.size_bytes
+    partly = {partition.topic for partition, state in partitions.items() if found[partition] < len(state.replicas)}
+    return {topic: (size, topic in partly) for topic, size in sizes.items()}
 
 
 def _acl_use(judged: Judgement) -> pb.AclUse:

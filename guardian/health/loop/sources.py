@@ -16,7 +16,8 @@ from guardian.replication.store.store import ReplicatedStore
 @dataclass(frozen=True, slots=True)
 class Sources:
     """`connect` opens an admin connection, which its caller closes. `activity` is None where no client activity is
-    kept, `links_file` where nothing is said of the lines between IDCs. `ask_mappings` asks brokers' reporters how their
+    kept, `links_file` where nothing is said of the lines between IDCs, `prices_file`
+    where nothing has a price. `ask_mappings` asks brokers' reporters how their
     replica selectors map racks to IDCs."""
 
     store: ReplicatedStore
@@ -26,3 +27,4 @@ class Sources:
     activity: ActivityStore | None = None
     links_file: Path | None = None
     ask_mappings: AskMappings = nobody_tells
+    prices_file: Path | None = None

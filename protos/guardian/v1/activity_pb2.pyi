@@ -181,6 +181,77 @@ class TenantUsage(_message.Message):
     requests_without_bytes: int
     def __init__(self, tenant: _Optional[str] = ..., topics: _Optional[int] = ..., bytes_produced: _Optional[int] = ..., bytes_fetched: _Optional[int] = ..., writes: _Optional[int] = ..., reads: _Optional[int] = ..., bytes_shared: _Optional[bool] = ..., topics_without_bytes: _Optional[int] = ..., requests_without_bytes: _Optional[int] = ...) -> None: ...
 
+class ListTopicUseRequest(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ...) -> None: ...
+
+class ListTopicUseReply(_message.Message):
+    __slots__ = ("topics", "coverage", "unknown", "prices")
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    PRICES_FIELD_NUMBER: _ClassVar[int]
+    topics: _containers.RepeatedCompositeFieldContainer[TopicUse]
+    coverage: ActivityCoverage
+    unknown: _containers.RepeatedScalarFieldContainer[str]
+    prices: PriceList
+    def __init__(self, topics: _Optional[_Iterable[_Union[TopicUse, _Mapping]]] = ..., coverage: _Optional[_Union[ActivityCoverage, _Mapping]] = ..., unknown: _Optional[_Iterable[str]] = ..., prices: _Optional[_Union[PriceList, _Mapping]] = ...) -> None: ...
+
+class TopicUse(_message.Message):
+    __slots__ = ("topic", "tenant", "bytes_produced", "bytes_fetched", "requests", "bytes_shared", "stored_bytes", "stored_partly")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PRODUCED_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FETCHED_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_SHARED_FIELD_NUMBER: _ClassVar[int]
+    STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STORED_PARTLY_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    tenant: str
+    bytes_produced: int
+    bytes_fetched: int
+    requests: int
+    bytes_shared: bool
+    stored_bytes: int
+    stored_partly: bool
+    def __init__(self, topic: _Optional[str] = ..., tenant: _Optional[str] = ..., bytes_produced: _Optional[int] = ..., bytes_fetched: _Optional[int] = ..., requests: _Optional[int] = ..., bytes_shared: _Optional[bool] = ..., stored_bytes: _Optional[int] = ..., stored_partly: _Optional[bool] = ...) -> None: ...
+
+class PriceList(_message.Message):
+    __slots__ = ("default", "tenants")
+    class TenantsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Prices
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Prices, _Mapping]] = ...) -> None: ...
+    DEFAULT_FIELD_NUMBER: _ClassVar[int]
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
+    default: Prices
+    tenants: _containers.MessageMap[str, Prices]
+    def __init__(self, default: _Optional[_Union[Prices, _Mapping]] = ..., tenants: _Optional[_Mapping[str, Prices]] = ...) -> None: ...
+
+class Prices(_message.Message):
+    __slots__ = ("produced_gb", "fetched_gb", "million_requests", "stored_gb_month", "tiered_gb_month")
+    PRODUCED_GB_FIELD_NUMBER: _ClassVar[int]
+    FETCHED_GB_FIELD_NUMBER: _ClassVar[int]
+    MILLION_REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    STORED_GB_MONTH_FIELD_NUMBER: _ClassVar[int]
+    TIERED_GB_MONTH_FIELD_NUMBER: _ClassVar[int]
+    produced_gb: float
+    fetched_gb: float
+    million_requests: float
+    stored_gb_month: float
+    tiered_gb_month: float
+    def __init__(self, produced_gb: _Optional[float] = ..., fetched_gb: _Optional[float] = ..., million_requests: _Optional[float] = ..., stored_gb_month: _Optional[float] = ..., tiered_gb_month: _Optional[float] = ...) -> None: ...
+
 class ListAclUseRequest(_message.Message):
     __slots__ = ("cluster", "since_ms")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]

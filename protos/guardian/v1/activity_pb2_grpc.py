@@ -49,6 +49,11 @@ class ActivityStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageReply.FromString,
                 _registered_method=True)
+        self.ListTopicUse = channel.unary_unary(
+                '/guardian.v1.Activity/ListTopicUse',
+                request_serializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseReply.FromString,
+                _registered_method=True)
         self.ListAclUse = channel.unary_unary(
                 '/guardian.v1.Activity/ListAclUse',
                 request_serializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListAclUseRequest.SerializeToString,
@@ -80,6 +85,14 @@ class ActivityServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTopicUse(self, request, context):
+        """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
+        Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAclUse(self, request, context):
         """ACLs that grant what nobody used, or more than what was used.
         """
@@ -104,6 +117,11 @@ def add_ActivityServicer_to_server(servicer, server):
                     servicer.ListTenantUsage,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageReply.SerializeToString,
+            ),
+            'ListTopicUse': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTopicUse,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseReply.SerializeToString,
             ),
             'ListAclUse': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAclUse,
@@ -192,6 +210,33 @@ class Activity:
             '/guardian.v1.Activity/ListTenantUsage',
             protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_activity__pb2.ListTenantUsageReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTopicUse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Activity/ListTopicUse',
+            protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_activity__pb2.ListTopicUseReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,10 @@ class ActivityStub:
     """The cluster's topics that nobody read, or nobody wrote."""
     ListTenantUsage: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListTenantUsageRequest, _activity_pb2.ListTenantUsageReply]
     """Bytes and requests by tenant, through the topic directory."""
+    ListTopicUse: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListTopicUseRequest, _activity_pb2.ListTopicUseReply]
+    """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
+    Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
+    """
     ListAclUse: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListAclUseRequest, _activity_pb2.ListAclUseReply]
     """ACLs that grant what nobody used, or more than what was used."""
 
@@ -57,6 +61,10 @@ class ActivityAsyncStub(ActivityStub):
     """The cluster's topics that nobody read, or nobody wrote."""
     ListTenantUsage: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListTenantUsageRequest, _activity_pb2.ListTenantUsageReply]  # type: ignore[assignment]
     """Bytes and requests by tenant, through the topic directory."""
+    ListTopicUse: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListTopicUseRequest, _activity_pb2.ListTopicUseReply]  # type: ignore[assignment]
+    """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
+    Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
+    """
     ListAclUse: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListAclUseRequest, _activity_pb2.ListAclUseReply]  # type: ignore[assignment]
     """ACLs that grant what nobody used, or more than what was used."""
 
@@ -84,6 +92,16 @@ class ActivityServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_activity_pb2.ListTenantUsageReply, _abc.Awaitable[_activity_pb2.ListTenantUsageReply]]:
         """Bytes and requests by tenant, through the topic directory."""
+
+    @_abc_1.abstractmethod
+    def ListTopicUse(
+        self,
+        request: _activity_pb2.ListTopicUseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_activity_pb2.ListTopicUseReply, _abc.Awaitable[_activity_pb2.ListTopicUseReply]]:
+        """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
+        Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
+        """
 
     @_abc_1.abstractmethod
     def ListAclUse(

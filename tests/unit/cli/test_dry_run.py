@@ -46,6 +46,7 @@ LOOKS = {
     "ticket why-approval",
     "whoami",
     "roles",
+    "audit costs",
     "quota list",
     "topic show",
     "ticket list", "ticket preview", "ticket show", "ticket watch", "tiering partition", "tiering segments",

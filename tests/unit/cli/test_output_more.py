@@ -23,6 +23,7 @@ WHOLE = {
     "federation/commands/broker.py:metrics": "a metric is a name and a value",
     "health/commands/kafka_settings.py:show_topic": "what Kafka says of a setting is shown",
     "health/commands/kafka_settings.py:list_quotas": "a quota is whom it is for, its key and its value",
+    "activity/commands.py:_show_costs": "what is known of a line is shown",
     "health/commands/past.py:_show_disks": "what is stored of a log dir is shown",
     "health/commands/past.py:_show_topics": "a topic's traffic is two rates",
     "health/commands/past.py:_show_around": "`guardian audit broker` says more of clients",

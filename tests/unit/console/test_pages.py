@@ -40,6 +40,7 @@ PATHS = (
     "/console/clusters/live/topics/t",
     "/console/clusters/live/topics/t/activity",
     "/console/clusters/live/topics/t/durability",
+    "/console/clusters/live/costs",
     "/console/tenants",
     "/console/tenants/pay",
     "/console/tenants/pay/usage?cluster=live",
