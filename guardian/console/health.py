@@ -10,6 +10,7 @@ from urllib.parse import quote
 from guardian.health.model.finding import FindingKind
 from guardian.model.text import some
 from guardian.model.topology import BrokerState, Cluster
+from guardian.model.unevenness import spread
 from guardian.web.observed import BrokerSeen, ClusterSeen, Series
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -155,11 +156,11 @@ def idc_lines(clusters: Iterable[Cluster]) -> list[IdcLine]:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How far the highest broker is above the mean: 0.2 is a fifth more."""
+    """How uneven brokers are in one thing that they do or hold, and which of them is the highest."""
 
     name: str
     highest: int
-    above: float
+    spread: float
 
 
 def skews(seen: ClusterSeen) -> list[Skew]:
@@ -171,10 +172,9 @@ def skews(seen: ClusterSeen) -> list[Skew]:
     }
     found = []
     for name, by_broker in values.items():
-        mean = sum(by_broker.values()) / len(by_broker) if by_broker else 0.0
-        if len(by_broker) > 1 and mean > 0:
+        if len(by_broker) > 1 and any(by_broker.values()):
             highest = max(by_broker, key=lambda each: by_broker[each])
-            found.append(Skew(name, highest, by_broker[highest] / mean - 1))
+            found.append(Skew(name, highest, spread(by_broker.values())))
     return found
 
 

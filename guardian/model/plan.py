@@ -12,6 +12,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import PlanTask
 from guardian.model.text import Text
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition, require_broker_id
+from guardian.model.unevenness import spread
 
 RUN_PLAN = "run-plan"  # the kind of a plan from a file
 
@@ -125,12 +126,6 @@ class LoadSummary:
     resource: str = LoadResource.TRAFFIC
     capacity: float = 0.0
     is_leaving: bool = False
-
-
-def spread(loads: Sequence[float]) -> float:
-    """max/mean - 1: 0 when even, 1 when the busiest has twice its share; 0 when there is no load at all."""
-    total = sum(loads)
-    return max(loads) * len(loads) / total - 1 if total > 0 else 0.0
 
 
 def spreads(loads: Sequence[LoadSummary]) -> dict[str, tuple[float, float]]:

@@ -8,6 +8,7 @@ from statistics import fmean, median
 
 from guardian.model.plan import LOG_DIRS, Plan, ReplicaPlacement
 from guardian.model.tasks import Add, Balance, Leaders, Remove, Task
+from guardian.model.unevenness import beside_mean
 from spark_analytics.checker.loads import Sums
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.steps import May, helpful_step
@@ -83,8 +84,8 @@ def _uneven(world: World, plan: Plan, pool: Sequence[int], resource: str, target
     if mean <= 1e-12 or use[worst] <= mean * (1 + target + _NEAR) or resource in plan.excused.resources:
         return
     yield (
-        f"{resource} of broker {pool[worst]} is {use[worst] / mean:.3f} of the mean, "
-        f"{1 + target:.3f} was asked, and nothing says that it is not reached"
+        f"{resource} of broker {pool[worst]} is {beside_mean(use[worst] / mean - 1)}, "
+        f"{target:.1%} was asked, and nothing says that it is not reached"
     )
 
 
@@ -103,7 +104,7 @@ def _could_begin(
             nth = _LOADS.index(resource)
             most, worst = max((loads[nth], broker) for broker, loads in use.items())
             if most > 1 + target + _FAR and (step := helpful_step(world, room, at, use, shares, worst, nth, may)):
-                yield f"{resource} of broker {worst} is {most:.3f} of the mean and nothing moves, though {step}"
+                yield f"{resource} of broker {worst} is {beside_mean(most - 1)} and nothing moves, though {step}"
                 return
 
 
@@ -156,6 +157,6 @@ def _uneven_log_dirs(world: World, plan: Plan, will: Sums, slack: Sums) -> Itera
                 continue
             path = open_places[use.index(max(use))].log_dir
             yield (
-                f"{resource} of log dir {path} of broker {broker} is {max(use) / mean:.3f} of the broker's mean, "
-                f"{1 + world.settings.disk_spread:.3f} was asked, and nothing says that it is not reached"
+                f"{resource} of log dir {path} of broker {broker} is {beside_mean(max(use) / mean - 1)} of its broker, "
+                f"{world.settings.disk_spread:.1%} was asked, and nothing says that it is not reached"
             )

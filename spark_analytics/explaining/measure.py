@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from guardian.model.unevenness import spread
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
-from spark_analytics.model.load import cv, disk_scale, max_over_mean, scale, sums
+from spark_analytics.model.load import disk_scale, scale, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY
 from spark_analytics.search.pools import pools_of
 from spark_analytics.search.rules import Rules
@@ -100,12 +101,11 @@ def log_dirs_measured(model: ClusterModel, rules: Rules, before: Floats, after: 
     return places_of(before, after, capacity, disk_scale(model), counts, model.log_dir_broker, whole=False)
 
 
-def evenness(brokers: Places) -> tuple[Floats, Floats]:
-    """([RESOURCES] cv, [RESOURCES] max/mean) of use afterwards, of the worst pool: what the search was asked for."""
-    spread, most = np.zeros(RESOURCES), np.ones(RESOURCES)
+def evenness(brokers: Places) -> Floats:
+    """Return the [RESOURCES] spread of use afterwards, of the worst pool: what people asked the search for."""
+    found = np.zeros(RESOURCES)
     use = brokers.deviation_after + 1
     for pool in np.unique(brokers.group[brokers.counts]).tolist():
         inside = brokers.counts & (brokers.group == pool)
-        spread = np.maximum(spread, [cv(each) for each in use[inside].T])
-        most = np.maximum(most, [max_over_mean(each) for each in use[inside].T])
-    return spread, most
+        found = np.maximum(found, [spread(each) for each in use[inside].T])
+    return found

@@ -31,13 +31,12 @@ _LARGE = 0.2  # of a mean broker: a replica that is worth naming beside a bound
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Missed:
-    """A target of one resource that is not met. `cv` and `most` (max/mean) are what was asked; inf: not asked."""
+    """A target of one resource that is not met. `most` is the max/mean that was asked; inf: nothing was."""
 
     model: ClusterModel
     rules: Rules
     brokers: Places
     resource: Resource
-    cv: float
     most: float
 
     @property
@@ -49,9 +48,9 @@ class Missed:
     def after(self) -> Floats:
         return self.brokers.after[:, self.resource]
 
-    def is_beyond(self, most: float, cv: float) -> bool:
+    def is_beyond(self, most: float) -> bool:
         """Whether a placement that is no more even than this misses the target."""
-        return most > self.most or cv > self.cv
+        return most > self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _replica(missed: Missed, facts: _Facts) -> str:
             continue
         largest = int(mine[facts.bears[mine].argmax()])
         above = facts.bears[largest] / unit.max() - 1
-        if above > 0 and missed.is_beyond(1 + above, above / np.sqrt(max(len(unit) - 1, 1))):
+        if above > 0 and missed.is_beyond(1 + above):
             return _named(missed, facts, largest, float(np.median(unit)))
     return ""
 
@@ -175,8 +174,7 @@ def _group(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Grou
     if part[at] == share[at]:
         return ""
     use = np.array([part[at] / share[at], (1 - part[at]) / max(1 - share[at], 1e-12)])
-    spread = float(np.sqrt(share[at] * (use[0] - 1) ** 2 + (1 - share[at]) * (use[1] - 1) ** 2))
-    if not missed.is_beyond(float(use.max()), spread):
+    if not missed.is_beyond(float(use.max())):
         return ""
     name, load = missed.resource.name.lower(), "load"
     holds = f"{group.what} {group.names[at]} holds {brokers[at]} of {int(inside.sum())} brokers"
@@ -232,8 +230,7 @@ def _in_place(missed: Missed, facts: _Facts) -> str:
     held += sums(broker[led], facts.leading[rooted], model.brokers)
     above = np.where(missed.brokers.counts, held / missed.unit, 0.0)
     worst = int(above.argmax()) if len(above) else 0
-    others = max(int(missed.brokers.counts.sum()) - 1, 1)
-    if not len(above) or above[worst] <= 1 or not missed.is_beyond(above[worst], (above[worst] - 1) / np.sqrt(others)):
+    if not len(above) or above[worst] <= 1 or not missed.is_beyond(float(above[worst])):
         return ""
     return (
         f"what may not move from broker {model.broker_ids[worst]} is {above[worst]:.0%} of a mean broker's "
@@ -242,13 +239,11 @@ def _in_place(missed: Missed, facts: _Facts) -> str:
 
 
 def _bound(missed: Missed, facts: _Facts, found: Found) -> str:
-    least = (found.least_max[missed.resource], found.least_cv[missed.resource])
-    if not missed.is_beyond(*least):
+    least = float(found.least_max[missed.resource])
+    if not missed.is_beyond(least):
         return ""
-    value = least[0] if least[0] > missed.most else least[1]
-    told = f"no placement under these rules goes below {value:.3f}"
-    if found.least_with_others[missed.resource]:
-        told = f"no placement under these rules that keeps nw_out and leaders in their targets goes below {value:.3f}"
+    beside = " that keeps nw_out and leaders in their targets" if found.least_with_others[missed.resource] else ""
+    told = f"no placement under these rules{beside} goes below {least - 1:.3f}"
     mean = float(np.median(missed.unit[missed.brokers.counts]))
     if missed.resource in _COUNTS or not len(facts.bears) or facts.bears.max() < _LARGE * mean:
         return told
@@ -281,22 +276,14 @@ def _budget(missed: Missed, asked: Asked, spent: Spent) -> str:
 
 
 def _load(missed: Missed) -> float:
-    """What is above the highest use at which the target would hold: it has to move, to the best of places."""
+    """Return what is above the highest use that was asked: it has to move, to the best of places."""
     total = 0.0
     for _, inside in _pools(missed):
         unit = missed.unit[inside]
         if not np.isfinite(unit).all():
             continue
         use = missed.after[inside] / unit
-        bottom, top = 0.0, min(float(use.max()), missed.most) - 1
-        for _ in range(50):
-            middle = (bottom + top) / 2
-            cut = np.clip(use, 1 - middle, 1 + middle)
-            if cut.std() <= missed.cv * cut.mean():
-                bottom = middle
-            else:
-                top = middle
-        total += float((np.maximum(use - 1 - bottom, 0) * unit).sum())
+        total += float((np.maximum(use - missed.most, 0) * unit).sum())
     return total
 
 

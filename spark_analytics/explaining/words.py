@@ -1,8 +1,8 @@
 """Why a partition moves, in one sentence that an operator can check against a dashboard.
 
-broker 1 disk at 1.62x the mean, -42.0 GB                   what it is relieved of
-broker 9 disk at 0.10x the mean, +42.0 GB                   where that is the larger part of it
-log dir /d2 of broker 3 disk_io at 1.40x the mean of its broker, -3.1 MB/s
+broker 1 disk 62% above the mean, -42.0 GB                  what it is relieved of
+broker 9 disk 90% below the mean, +42.0 GB                  where that is the larger part of it
+log dir /d2 of broker 3 disk_io 40% above the mean of its broker, -3.1 MB/s
 broker 4 is dead                                            it had to move
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from guardian.model.plan import LoadResource
 from guardian.model.topology import ANY_LOG_DIR
+from guardian.model.unevenness import beside_mean
 from guardian.model.units import human_bytes
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.credit import GOALS, LOG_DIR_BYTES, LOG_DIR_IO, Credit
@@ -71,12 +72,12 @@ def reliefs(changes: Changes, credit: Credit, model: ClusterModel, brokers: Plac
     signed = np.where(takes, -net, net)
     rooms = _rooms(changes, model)
     ids = model.broker_ids.tolist()
-    for at, kind, where, path, ratio, change, gain in zip(
+    for at, kind, where, path, above, change, gain in zip(
         range(changes.items),
         goal.tolist(),
         broker.tolist(),
         log_dir.tolist(),
-        (deviation + 1).tolist(),
+        deviation.tolist(),
         signed.tolist(),
         credit.gain.tolist(),
         strict=True,
@@ -87,10 +88,10 @@ def reliefs(changes: Changes, credit: Credit, model: ClusterModel, brokers: Plac
         resource = _RESOURCES[kind]
         sign = "-" if change < 0 else "+"
         if kind < RESOURCES:
-            place, mean = f"broker {ids[where]}", "the mean"
+            place, of = f"broker {ids[where]}", ""
         else:
-            place, mean = log_dir_name(model, path), "the mean of its broker"
-        yield f"{place} {resource} at {ratio:.2f}x {mean}, {sign}{amount(resource, abs(change))}"
+            place, of = log_dir_name(model, path), " of its broker"
+        yield f"{place} {resource} {beside_mean(above)}{of}, {sign}{amount(resource, abs(change))}"
 
 
 def _loads(changes: Changes) -> tuple[Floats, Floats]:

@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from guardian.model.unevenness import beside_mean
 from spark_analytics.goals.goal import Placed
-from spark_analytics.goals.spread import deviations, worst_cv
+from spark_analytics.goals.spread import asked_spread, deviations, worst_spread
 from spark_analytics.model.load import scale
 from spark_analytics.model.resources import Resource
 
@@ -24,21 +25,21 @@ class LeaderBytesInSpread:
 
     def target(self, placed: Placed) -> float:
         """What it follows of is the coarser measure."""
-        return float(placed.targets.cv[list(self.resources)].max())
+        return asked_spread(placed, self.resources)
 
     def measure(self, placed: Placed) -> float:
         loads, capacity = placed.load.leader_bytes_in, scale(placed.model)[:, Resource.NW_IN]
-        return worst_cv(placed, deviations(placed, loads, capacity))
+        return worst_spread(placed, deviations(placed, loads, capacity))
 
     def violations(self, placed: Placed) -> Iterator[str]:
         loads, capacity = placed.load.leader_bytes_in, scale(placed.model)[:, Resource.NW_IN]
         deviation = deviations(placed, loads, capacity)
-        uneven, target = worst_cv(placed, deviation), self.target(placed)
-        if uneven > target:
+        target = self.target(placed)
+        if worst_spread(placed, deviation) > target:
             worst = int(np.nanargmax(deviation))
             yield (
-                f"what leaders of brokers take in varies by {uneven:.1%} around the mean, above {target:.1%}; "
-                f"most on {placed.broker(worst)}, {1 + deviation[worst]:.2f}x the mean"
+                f"what leaders of {placed.broker(worst)} take in is {beside_mean(deviation[worst])}, "
+                f"{target:.1%} was asked"
             )
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from guardian.model.unevenness import beside_mean
 from spark_analytics.goals.goal import Placed
 from spark_analytics.model.cluster_model import Floats
 from spark_analytics.model.load import BYTES, IO, disk_scale
@@ -36,8 +37,8 @@ class LogDirSpread:
         above = np.flatnonzero(deviation > target + 1e-9)
         for log_dir in above[np.argsort(-deviation[above], kind="stable")].tolist():
             yield (
-                f"{placed.log_dir(log_dir)} {self.what} at {1 + deviation[log_dir]:.2f}x the mean of its broker, "
-                f"above {1 + target:.2f}x"
+                f"{placed.log_dir(log_dir)} {self.what} {beside_mean(deviation[log_dir])} of its broker, "
+                f"{target:.1%} was asked"
             )
 
     def _deviations(self, placed: Placed) -> Floats:

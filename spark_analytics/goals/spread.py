@@ -6,15 +6,16 @@ held against the mean of their pool, and the worst pool speaks for the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from guardian.model.unevenness import beside_mean
 from spark_analytics.goals.goal import Placed
 from spark_analytics.model.cluster_model import Floats
-from spark_analytics.model.load import cv, scale
+from spark_analytics.model.load import scale
 from spark_analytics.model.resources import Resource
 
 _ROUNDING = 1e-9
@@ -30,15 +31,19 @@ def deviations(placed: Placed, loads: Floats, capacity: Floats) -> Floats:
     return found
 
 
-def worst_cv(placed: Placed, deviation: Floats) -> float:
-    """The coefficient of variation of the least even pool."""
-    pools = np.unique(placed.pool[placed.counts]).tolist()
-    return max((cv(1 + deviation[placed.counts & (placed.pool == pool)]) for pool in pools), default=0.0)
+def worst_spread(placed: Placed, deviation: Floats) -> float:
+    """Return the spread of the least even pool."""
+    return max(0.0, float(np.nanmax(deviation))) if placed.counts.any() else 0.0
+
+
+def asked_spread(placed: Placed, resources: Sequence[Resource]) -> float:
+    """Return the coarsest that is asked of these; inf where nothing is."""
+    return float(placed.targets.max_over_mean[list(resources)].max()) - 1
 
 
 @dataclass(frozen=True)
 class Spread:
-    """`measure` is the standard deviation over the mean; `violations` also name brokers too far above the mean."""
+    """`measure` is the spread (max/mean - 1) of the least even pool; `violations` are brokers above what is asked."""
 
     is_hard: ClassVar[bool] = False
     resource: Resource
@@ -50,20 +55,17 @@ class Spread:
         return (self.resource,)
 
     def target(self, placed: Placed) -> float:
-        return float(placed.targets.cv[self.resource])
+        return asked_spread(placed, self.resources)
 
     def measure(self, placed: Placed) -> float:
-        return worst_cv(placed, self._deviations(placed))
+        return worst_spread(placed, self._deviations(placed))
 
     def violations(self, placed: Placed) -> Iterator[str]:
         deviation, word = self._deviations(placed), self.resource.name.lower()
-        uneven = worst_cv(placed, deviation)
-        if uneven > self.target(placed) + _ROUNDING:
-            yield f"{word} of brokers varies by {uneven:.1%} around the mean, above {self.target(placed):.1%}"
-        most = float(placed.targets.max_over_mean[self.resource])
-        above = np.flatnonzero(np.nan_to_num(1 + deviation) > most + _ROUNDING)
+        most = self.target(placed)
+        above = np.flatnonzero(np.nan_to_num(deviation, nan=-1.0) > most + _ROUNDING)
         for broker in above[np.argsort(-deviation[above], kind="stable")].tolist():
-            yield f"{placed.broker(broker)} {word} at {1 + deviation[broker]:.2f}x the mean, above {most:.2f}x"
+            yield f"{placed.broker(broker)} {word} {beside_mean(deviation[broker])}, {most:.1%} was asked"
 
     def _deviations(self, placed: Placed) -> Floats:
         return deviations(placed, placed.load.broker[:, self.resource], scale(placed.model)[:, self.resource])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, brokers_of
+from spark_analytics.model.cluster_model import ClusterModel, Floats, Ints, brokers_of
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
 
 BYTES, IO = 0, 1
@@ -87,38 +87,6 @@ def disk_scale(model: ClusterModel) -> Floats:
             each = np.where(known, capacity, np.median(capacity[known])) / np.maximum(sharing, 1)
             scales[:, column] = each[model.log_dir_disk]
     return scales
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Spread:
-    """How uneven a load is over some brokers, by resource, relative to capacity."""
-
-    mean: Floats  # [RESOURCES]
-    cv: Floats  # [RESOURCES] standard deviation / mean; 0 where there is no load
-    max_over_mean: Floats  # [RESOURCES]; 1 where there is no load
-
-
-def spread_of(model: ClusterModel, load: Load, brokers: Bools | None = None) -> Spread:
-    """Over `brokers`, by default those that are alive."""
-    chosen = model.alive if brokers is None else brokers
-    use = (load.broker / scale(model))[chosen]
-    return Spread(
-        mean=use.mean(axis=0) if len(use) else np.zeros(RESOURCES),
-        cv=np.array([cv(use[:, resource]) for resource in Resource]),
-        max_over_mean=np.array([max_over_mean(use[:, resource]) for resource in Resource]),
-    )
-
-
-def cv(values: Floats) -> float:
-    """Standard deviation / mean; 0 when there is nothing."""
-    mean = float(values.mean()) if len(values) else 0.0
-    return float(values.std()) / mean if mean > 0 else 0.0
-
-
-def max_over_mean(values: Floats) -> float:
-    """1 when even, or when there is nothing."""
-    mean = float(values.mean()) if len(values) else 0.0
-    return float(values.max()) / mean if mean > 0 else 1.0
 
 
 def topic_counts(model: ClusterModel, slot_log_dir: Ints) -> tuple[Ints, Ints, Ints]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.unevenness import spread
 from spark_analytics.model.cluster_model import ClusterModel, Ints, brokers_of
-from spark_analytics.model.edits import with_placement
-from spark_analytics.model.load import load_now, load_of, scale, spread_of, topic_excess
+from spark_analytics.model.load import load_now, load_of, scale, topic_excess
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
 
 
@@ -19,10 +19,8 @@ class ResourceScore:
     """Over alive brokers, of use relative to capacity (counts: as they are)."""
 
     resource: str
-    cv_before: float
-    cv_after: float
-    max_before: float
-    max_after: float
+    spread_before: float  # max/mean - 1
+    spread_after: float
     brokers_over_limit: int
 
 
@@ -87,18 +85,15 @@ def _spreads(
     model: ClusterModel, slot_log_dir: Ints, leader_slot: Ints, settings: PlannerSettings
 ) -> tuple[ResourceScore, ...]:
     load = load_of(model, slot_log_dir, leader_slot)
-    before = spread_of(model, load_now(model))
-    after = spread_of(with_placement(model, slot_log_dir, leader_slot), load)
+    before = (load_now(model).broker / scale(model))[model.alive]
     limits = dict(zip(WITH_CAPACITY, settings.limits, strict=True))
-    use = (load.broker / scale(model))[model.alive]
+    after = (load.broker / scale(model))[model.alive]
     return tuple(
         ResourceScore(
             resource=resource.name.lower(),
-            cv_before=float(before.cv[resource]),
-            cv_after=float(after.cv[resource]),
-            max_before=float(before.max_over_mean[resource]),
-            max_after=float(after.max_over_mean[resource]),
-            brokers_over_limit=int((use[:, resource] > limits[resource]).sum()) if resource in limits else 0,
+            spread_before=spread(before[:, resource]),
+            spread_after=spread(after[:, resource]),
+            brokers_over_limit=int((after[:, resource] > limits[resource]).sum()) if resource in limits else 0,
         )
         for resource in Resource
     )

@@ -45,7 +45,7 @@ const planCharts = (() => {
     const shares = rows.every((row) => row[3] > 0);
     const value = (row, at) => (shares ? (100 * row[at]) / row[3] : row[at]);
     const words = `${titleOf(resource)}${shares ? ", % of capacity" : ""}`
-      + (even ? `: max/mean ${(1 + even[0]).toFixed(2)} before, ${(1 + even[1]).toFixed(2)} after` : "")
+      + (even ? `: spread ${even[0].toFixed(2)} before, ${even[1].toFixed(2)} after` : "")
       + (many ? `; ${rows.length} of them, from the highest before to the lowest` : "");
     tell(words);
     place.setAttribute("aria-label", words);

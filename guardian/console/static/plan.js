@@ -61,7 +61,7 @@ figure("to copy", units.bytes(plan.bytes));
 if (plan.seconds) figure(plan.throttle ? `at least, at ${units.rate(plan.throttle)} a broker` : "at least", units.duration(plan.seconds));
 for (const [kind, before, after] of plan.spreads) {
   const [place, resource] = kind.startsWith("log dir") ? ["Log dirs", kind.slice(8)] : ["Brokers", kind.slice(7)];
-  figure(`${place}: ${planCharts.titleOf(resource || "traffic")}, max/mean`, `${(1 + before).toFixed(2)} → ${(1 + after).toFixed(2)}`);
+  figure(`${place}: ${planCharts.titleOf(resource || "traffic")}, spread`, `${before.toFixed(2)} → ${after.toFixed(2)}`);
 }
 sentences("unmet", plan.unmet);
 sentences("notes", plan.notes);

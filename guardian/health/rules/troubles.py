@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from guardian.health.model.finding import FindingKind, Sighting, Subject
 from guardian.model.cluster_state import FencedServer, LogDir, PartitionState, Reassignment
-from guardian.model.plan import spread
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
+from guardian.model.unevenness import beside_mean, spread
 from guardian.model.units import human_bytes, human_duration
 from guardian.security.model.certificate import CertificateLife
 
@@ -234,9 +234,9 @@ def _uneven(pool: list[int], loads: Mapping[int, int], least: int, words: Callab
     numbers = {broker: loads.get(broker, 0) for broker in pool}
     mean = sum(numbers.values()) // len(numbers)
     most = max(numbers, key=lambda broker: (numbers[broker], -broker))
-    if numbers[most] - mean >= least and spread(list(numbers.values())) >= SKEW_SPREAD:
-        share = numbers[most] / mean - 1 if mean else 0.0
-        yield f"broker {most} {words(numbers[most])}, {share:.0%} more than the mean of {len(pool)} brokers"
+    if numbers[most] - mean >= least and spread(numbers.values()) >= SKEW_SPREAD:
+        above = beside_mean(spread(numbers.values()))
+        yield f"broker {most} {words(numbers[most])}, {above} of {len(pool)} brokers"
 
 
 def members_down(missing: Iterable[str], leader: str) -> Iterator[Sighting]:

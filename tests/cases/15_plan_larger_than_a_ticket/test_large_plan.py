@@ -28,7 +28,7 @@ def move(number: int, *targets: int) -> PartitionMove:
         TopicPartition(TOPIC, number),
         (),
         tuple(ReplicaPlacement(broker, log_dir(number % 2, broker)) for broker in targets),
-        reason=f"broker {number % 6} disk at 1.31x the mean, -50.0 GB",
+        reason=f"broker {number % 6} disk 31% above the mean, -50.0 GB",
         goal="disk-spread",
     )
 

@@ -84,7 +84,7 @@ def plan(brokers: int, disks: int) -> Plan:
         (ReplicaPlacement(1, "/data/d0/kafka"),),
         (ReplicaPlacement(2, "/data/d1/kafka"),),
         size_bytes=5_000_000_000,
-        reason="log dir /data/d0/kafka of broker 1 disk at 2.00x the mean",
+        reason="log dir /data/d0/kafka of broker 1 disk 100% above the mean",
         goal="disk-spread",
     )
     return Plan(
@@ -96,7 +96,7 @@ def plan(brokers: int, disks: int) -> Plan:
             GoalResult("disk-spread", False, 0.5, 0.0, 0.09),
             GoalResult("cpu-spread", False, 0.5, 0.2, 0.09, False),
         ),
-        unmet=("broker cpu max/mean is 1.11",),
+        unmet=("broker cpu spread is 0.110",),
         links=(LinkTransfer("shanghai", "suzhou", 5_000_000_000, 100.0, 1.5),),
         racks=(RackTransfer("r1", "r2", 3_000_000_000), RackTransfer("r1", "r3", 2_000_000_000)),
     )
@@ -119,12 +119,12 @@ def test_three_brokers_have_their_bars_and_flows_and_the_whole_plan_is_readable(
     assert ">suzhou  5.0 GB</text>" in idcs
     for text in (
         "<dt>Brokers: Disk, max/mean</dt><dd>1.50 → 1.00</dd>",
-        "<li>broker cpu max/mean is 1.11</li>",
+        "<li>broker cpu spread is 0.110</li>",
         '<td>cpu-spread</td><td class="number">0.500</td><td class="number">0.200</td><td class="number">0.090</td>'
         '<td class="alarm">NO</td>',
         '<td>suzhou</td><td class="number">5.0 GB</td><td class="number">2 min</td><td class="number">1.50</td>',
         "<td>1:d0</td><td>2:d1</td>",
-        "<td>log dir d0 of broker 1 disk at 2.00x the mean</td>",
+        "<td>log dir d0 of broker 1 disk 100% above the mean</td>",
     ):
         assert text in page
 

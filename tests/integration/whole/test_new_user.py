@@ -77,7 +77,7 @@ def test_a_new_user_finds_the_way(
 
         page.get_by_role("link", name="The plan").click()
         expect(page.locator("#brokers figcaption")).to_contain_text("max/mean")
-        expect(page.locator("#moves")).to_contain_text("x the mean")
+        expect(page.locator("#moves")).to_contain_text("above the mean")
         page.get_by_role("link", name="The ticket").click()
 
         page.get_by_label("Your name").fill("newcomer")

@@ -121,7 +121,7 @@ def test_goals_are_shown_where_they_say_something(capsys: pytest.CaptureFixture[
     assert "nw-out-spread" not in out
     assert "Hard goals kept: 2 of 3" in out
     assert (rows["label"], rows["cpu-capacity"], rows["cpu-spread"], rows["nw-in-spread"]) == ("yes", "NO", "NO", "-")
-    assert "NO, max/mean" in out
+    assert "SPREADS: MAX/MEAN - 1" in out
 
 
 def test_a_long_plan_shows_its_first_moves_and_where_the_others_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,6 +113,6 @@ def test_skew_is_of_what_is_known() -> None:
             3: BrokerSeen(3),
         },
     )
-    assert [(each.name, each.highest, each.above) for each in skews(seen)] == [("bytes in", 2, 0.5)]
+    assert [(each.name, each.highest, each.spread) for each in skews(seen)] == [("bytes in", 2, 0.5)]
     assert sums(seen, "bytes_in") == [1.0, 40.0, None]
     assert latest((5.0, None, None, None, None)) is None

@@ -423,8 +423,8 @@ def undone(model: ClusterModel, task: Task, **plan: Any) -> list[str]:
         ),
         (Isolate("gold", release=1), ""),
         (Relieve(0.6), "3:/d1 keeps 9500000000 B of 10000000000 B, though 3:/d2 has room for t-0"),
-        (Balance(), "disk of broker 1 is 2.100 of the mean, 1.090 was asked, and nothing says that it is not reached"),
-        (Add((7,)), "disk of broker 1 is 2.100 of the mean, 1.090 was asked, and nothing says that it is not reached"),
+        (Balance(), "disk of broker 1 is 110% above the mean, 9.0% was asked, and nothing says that it is not reached"),
+        (Add((7,)), "disk of broker 1 is 110% above the mean, 9.0% was asked, and nothing says that it is not reached"),
     ],
 )
 def test_a_task_that_is_not_done_is_found_whatever_the_plan_says_of_other_things(
@@ -512,7 +512,7 @@ def heap() -> ClusterModel:
 @pytest.mark.parametrize(
     ("task", "left"),
     [
-        (Balance(), "cpu of broker 1 is 4.000 of the mean and nothing moves, though a replica of t-0"),
+        (Balance(), "cpu of broker 1 is 300% above the mean and nothing moves, though a replica of t-0"),
         (Remove((1,)), "broker 1 keeps 14 replicas, though others have room for all of them"),
         (Remove((1,), balance=True), "broker 1 keeps 14 replicas, though others have room for all of them"),
     ],
@@ -603,7 +603,7 @@ def test_a_broker_leads_as_many_of_a_topic_as_it_must(model: ClusterModel) -> No
 def test_log_dirs_that_stay_uneven_are_told(model: ClusterModel) -> None:
     made = planning.make(model, Balance(), replace(SETTINGS, disk_spread=5.0))
     found = [each.detail for each in check(model, replace(made, excused=Excused()), SETTINGS, Balance())]
-    assert any("of the broker's mean, 1.100 was asked" in detail for detail in found)
+    assert any("above the mean of its broker, 10.0% was asked" in detail for detail in found)
 
 
 # Machines of the pool.

@@ -1,19 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.model.load import (
-    cv,
     disk_scale,
     load_now,
     load_of,
-    max_over_mean,
     scale,
-    spread_of,
     topic_excess,
 )
 
@@ -70,21 +66,6 @@ def test_use_is_relative_to_capacity_and_an_unknown_one_counts_as_the_middle() -
     assert scale(model())[:, 4].tolist() == [1, 1, 1]
     assert disk_scale(model())[:, 0].tolist() == [100, 100, 200, 200, 150]
     assert disk_scale(model())[:, 1].tolist() == [1, 1, 1, 1, 1]
-
-
-def test_spread_is_over_living_brokers() -> None:
-    found = spread_of(model(), load_now(model()))
-    assert found.max_over_mean[0] == pytest.approx(0.03 / ((0.03 + 0.0025) / 2))
-    assert found.cv[4] == 0
-    every = spread_of(model(), load_now(model()), np.ones(3, dtype=np.bool_))
-    assert every.max_over_mean[4] == pytest.approx(1.5)
-
-
-def test_spreads_of_nothing_are_even() -> None:
-    for values in (np.zeros(3), np.array([])):
-        assert (cv(values), max_over_mean(values)) == (0.0, 1.0)
-    assert cv(np.array([1.0, 3.0])) == 0.5
-    assert max_over_mean(np.array([1.0, 3.0])) == 1.5
 
 
 def test_topic_excess_counts_what_the_fullest_broker_holds_beyond_an_even_share() -> None:

@@ -156,19 +156,17 @@ def show_score(score: Score, output: Output, more: Mapping[str, object] | None =
         f"({human_bytes(score.bytes_to_copy)}{inside}), {score.leader_moves} leaders{took}"
     )
     print_table(
-        ("RESOURCE", "CV BEFORE", "CV AFTER", "MAX/MEAN BEFORE", "MAX/MEAN AFTER", "OVER LIMIT"),
+        ("RESOURCE", "SPREAD BEFORE", "SPREAD AFTER", "OVER LIMIT"),
         [
             (
                 row.resource,
-                f"{row.cv_before:.3f}",
-                f"{row.cv_after:.3f}",
-                f"{row.max_before:.3f}",
-                f"{row.max_after:.3f}",
+                f"{row.spread_before:.3f}",
+                f"{row.spread_after:.3f}",
                 str(row.brokers_over_limit),
             )
             for row in score.spreads
         ],
-        right=("CV BEFORE", "CV AFTER", "MAX/MEAN BEFORE", "MAX/MEAN AFTER", "OVER LIMIT"),
+        right=("SPREAD BEFORE", "SPREAD AFTER", "OVER LIMIT"),
     )
     echo(
         f"topic excess {score.topic_excess_before} -> {score.topic_excess_after}, rack violations "

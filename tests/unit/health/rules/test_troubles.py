@@ -108,7 +108,7 @@ def test_a_broker_that_holds_or_leads_far_more_than_the_others_of_its_label_is_a
     plain = [Broker(broker) for broker in (1, 2, 3)]
     (found,) = troubles.skew("live", plain, log_dirs(100, 20, 30), {})
     assert found.subject.name == "brokers"
-    assert found.evidence == "broker 1 holds 107.4 GB, 100% more than the mean of 3 brokers"
+    assert found.evidence == "broker 1 holds 107.4 GB, 100% above the mean of 3 brokers"
     assert list(troubles.skew("live", plain, log_dirs(12, 4, 4), {})) == []  # harms nobody
     assert list(troubles.skew("live", plain, log_dirs(50, 45, 40), {})) == []
     labelled = [Broker(1, label="big"), Broker(2), Broker(3)]
@@ -121,7 +121,7 @@ def test_leaders_count_as_well() -> None:
     partitions = {TopicPartition("t", n): PartitionState(1 if n < 180 else 2, (1, 2), (1, 2)) for n in range(200)}
     empty = [LogDir(broker, "/d") for broker in (1, 2)]
     (found,) = troubles.skew("live", [Broker(1), Broker(2)], empty, partitions)
-    assert found.evidence == "broker 1 leads 180 partitions, 80% more than the mean of 2 brokers"
+    assert found.evidence == "broker 1 leads 180 partitions, 80% above the mean of 2 brokers"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ MOVE = PartitionMove(
     original=(ReplicaPlacement(1, "/d0"), ReplicaPlacement(2, "/d0")),
     target=(ReplicaPlacement(3, "/d1"), ReplicaPlacement(2, "/d0")),
     size_bytes=5_000,
-    reason="broker 1 disk at 1.62x the mean, -5 kB",
+    reason="broker 1 disk 62% above the mean, -5 kB",
     goal="disk-spread",
 )
 PLAN = Plan(

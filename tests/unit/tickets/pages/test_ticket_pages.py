@@ -342,9 +342,9 @@ def test_racks_are_those_of_the_cluster_where_the_plan_has_none(stage: Stage) ->
 
 def test_a_plan_of_the_planner_shows_goals_and_what_is_not_met(stage: Stage) -> None:
     made = replace(
-        plan(3, 2), unmet=("broker cpu max/mean is 1.11",), notes=("a note & more",), input="30 s of the lake"
+        plan(3, 2), unmet=("broker cpu spread is 0.110",), notes=("a note & more",), input="30 s of the lake"
     )
     ticket, _ = stage.client.create_ticket(made, author="ann")
     page = unescape(text_of(stage.web.get(f"/console/tickets/{ticket.id}/plan")))
-    for words in ("broker cpu max/mean is 1.11", "a note & more", "30 s of the lake"):
+    for words in ("broker cpu spread is 0.110", "a note & more", "30 s of the lake"):
         assert words in page
