@@ -7,14 +7,23 @@ from collections.abc import Mapping, Sequence
 
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
-from guardian.cli.render import print_table
+from guardian.cli.render import as_dict, print_table
+from guardian.execution.rules.lasting import lasting_of, lasting_text
 from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import GoalResult, LoadResource, LoadSummary, PartitionMove, Plan, spreads
 from guardian.model.units import figure_text, human_bytes, human_duration
+from guardian.model.wire.plans import plan_to_proto
 
 # More than a screen of rows tells a person nothing: the rest is in -o json and in the picture.
 _MOST_MOVES = 40
 _MOST_BARS = 20
+
+
+def plan_as_dict(plan: Plan) -> dict[str, object]:
+    """Return the plan as JSON has it, with `takes_s`: at least, and at most (null: nothing bounds it)."""
+    found = lasting_of(plan)
+    most_s = None if found.most_s is None else round(found.most_s, 1)
+    return as_dict(plan_to_proto(plan)) | {"takes_s": [round(found.least_s, 1), most_s]}
 
 
 def show_plan(plan: Plan, most_moves: int = _MOST_MOVES) -> None:
@@ -37,7 +46,8 @@ def show_plan(plan: Plan, most_moves: int = _MOST_MOVES) -> None:
 def _size(plan: Plan) -> str:
     if not plan.moves:
         return "nothing to move"
-    time_text = f", at least {human_duration(plan.seconds * 1000)} at {_rate(plan.throttle)}" if plan.seconds else ""
+    takes = lasting_text(plan)
+    time_text = f", {takes} at {_rate(plan.throttle)}" if takes else ""
     copy = f"{human_bytes(plan.bytes_to_copy)} to copy" if plan.bytes_to_copy else "nothing to copy"
     return f"{_moves(len(plan.moves))}, {copy}{time_text}"
 

@@ -235,6 +235,16 @@ class TicketCalls:
         known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
         return tuple((ticket_from_proto(each), known.get(each.id)) for each in reply.tickets)
 
+    def progress_of(self, ticket: Ticket) -> Progress | None:
+        """Return how far it is, as the member says that knows its own slots and throttle; None: it is not driven."""
+        if not ticket.state.is_driven:
+            return None
+        request = tickets_pb2.ListTicketsRequest(
+            cluster=ticket.cluster, sequence=ticket.part.first if ticket.part is not None else ticket.id
+        )
+        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
+        return next((progress_from_proto(each) for each in reply.progress if each.ticket_id == ticket.id), None)
+
     def walk_tickets(
         self, cluster: str = "", states: Collection[TicketState] = (), kind: str = ""
     ) -> Iterator[tuple[Ticket, Progress | None]]:

@@ -27,7 +27,7 @@ from markupsafe import Markup
 from guardian.console.health import gravity_of, name_of, where_of
 from guardian.errors import GuardianError
 from guardian.model.text import escaped, escaped_tree
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import human_bytes, human_duration, range_text
 from guardian.web.parts import WebParts
 
 STATIC_PATH = "/console/static"
@@ -58,6 +58,7 @@ class Renderer:
             rate=show_rate,
             share=show_share,
             duration=human_duration,
+            duration_to=range_text,
             time=show_time,
             iso=show_iso,
             ago=self._ago,

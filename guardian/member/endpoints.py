@@ -151,6 +151,7 @@ def _service_parts(
         limits=config.execute.limits,
         throttle=config.throttle,
         lines=parts.lines.room,
+        tick_s=config.execute.tick_s,
         tiered_warm_up_s=config.execute.tiered_warm_up_s,
         max_plan_age_s=config.execute.plan_age_s,
         max_ticket_bytes=config.execute.max_ticket_bytes,

@@ -19,6 +19,7 @@ from guardian.events.loop.sinks import EventSinks
 from guardian.events.service import EventsServicer
 from guardian.execution.loop.hooks import HookRunner
 from guardian.execution.loop.topic_uses import ActivityTopicUses
+from guardian.execution.rules.lasting import USUAL_PACING, Pacing
 from guardian.execution.rules.slots import ExecutionLimits
 from guardian.federation.service.federation import FederationServicer
 from guardian.healing.loop.healing import Healer
@@ -106,9 +107,9 @@ class Parts:
     `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
     unless a command says otherwise, `live_planner` makes them at once. Brokers with
     `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
-    does; `cautions` are sentences on how the member was configured. `throttle`, `lines` (bytes/s that moves may take,
-    as far as this member knows), `tiered_warm_up_s` and `max_plan_age_s` are the executor's; without `throttle` rates
-    are fixed. `roles` is None where security is off."""
+    does; `cautions` are sentences on how the member was configured.
+    `throttle`, `lines` (bytes/s that moves may take, as far as this member knows), `tick_s`, `tiered_warm_up_s` and
+    `max_plan_age_s` are the executor's; without `throttle` rates are fixed. `roles` is None where security is off."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -134,6 +135,7 @@ class Parts:
     cautions: tuple[str, ...] = ()
     throttle: ThrottleSettings | None = None
     lines: Callable[[], Mapping[Line, float]] = dict
+    tick_s: float = USUAL_PACING.tick_s
     tiered_warm_up_s: float = 0.0
     max_plan_age_s: float = 0.0
     max_ticket_bytes: int = MAX_EXECUTION_BYTES
@@ -182,8 +184,23 @@ def _tickets(parts: Parts, async_store: AsyncStore, changes: Changes) -> Tickets
         max_plan_age_s=parts.max_plan_age_s,
     )
     return TicketsServicer(
-        store, async_store, changes, parts.policy, sources.now_ms, new_tickets, previews, asks, why_no_approver
+        store,
+        async_store,
+        changes,
+        parts.policy,
+        sources.now_ms,
+        new_tickets,
+        previews,
+        asks,
+        why_no_approver,
+        _pacing(parts),
     )
+
+
+def _pacing(parts: Parts) -> Pacing:
+    throttle = parts.throttle or ThrottleSettings(adaptive=False)
+    limits = parts.limits or USUAL_PACING.limits
+    return Pacing(limits, throttle, parts.tick_s)
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:

@@ -34,6 +34,21 @@ def human_duration(duration_ms: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def range_text(least_ms: float | None, most_ms: float | None) -> str:
+    """(240_000, 540_000) -> 4 to 9 min; units are told twice where they differ, None is no bound, both: not known."""
+    if least_ms is None and most_ms is None:
+        return "not known"
+    if most_ms is None:
+        return f"at least {human_duration(least_ms or 0)}"
+    if least_ms is None:
+        return f"at most {human_duration(most_ms)}"
+    least, most = human_duration(least_ms), human_duration(most_ms)
+    if least == most:
+        return most
+    (number, unit), (_, last_unit) = least.split(" "), most.split(" ")
+    return f"{number if unit == last_unit else least} to {most}"
+
+
 def human_bytes(count: float) -> str:
     """1234567 -> 1.2 MB; powers of ten."""
     for unit in _BYTES:

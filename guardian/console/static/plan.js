@@ -58,7 +58,7 @@ document.getElementById("title").textContent = `Plan: ${plan.kind} of cluster ${
 document.getElementById("input").textContent = plan.input;
 figure("moves", plan.moves_total.toLocaleString("en"));
 figure("to copy", units.bytes(plan.bytes));
-if (plan.seconds) figure(plan.throttle ? `at least, at ${units.rate(plan.throttle)} a broker` : "at least", units.duration(plan.seconds));
+if (plan.takes) figure(`at ${units.rate(plan.throttle)} a broker, where clients leave room`, plan.takes);
 for (const [kind, before, after] of plan.spreads) {
   const [place, resource] = kind.startsWith("log dir") ? ["Log dirs", kind.slice(8)] : ["Brokers", kind.slice(7)];
   figure(`${place}: ${planCharts.titleOf(resource || "traffic")}, spread`, `${before.toFixed(2)} → ${after.toFixed(2)}`);

@@ -8,6 +8,7 @@ from guardian.model.wire.fields import ByHand, by_hand, codec, filled
 from protos.guardian.v1 import tickets_pb2 as pb
 
 _NOT_KNOWN = -1
+_TIMES = ("eta_ms", "least_ms", "most_ms")
 
 
 preview_to_proto, preview_from_proto = codec(Preview, pb.PreviewTicketReply)
@@ -15,13 +16,16 @@ progress_from_proto = codec(Progress, pb.TicketProgress)[1]
 
 
 def progress_to_proto(ticket_id: str, progress: Progress) -> pb.TicketProgress:
-    return filled(pb.TicketProgress(ticket_id=ticket_id, eta_ms=_NOT_KNOWN), progress)
+    unknown = dict.fromkeys(_TIMES, _NOT_KNOWN)
+    return filled(pb.TicketProgress(ticket_id=ticket_id, **unknown), progress)
 
 
-by_hand(
-    Progress,
-    eta_ms=ByHand(
-        lambda message, value: setattr(message, "eta_ms", value),
-        lambda message: None if message.eta_ms == _NOT_KNOWN else message.eta_ms,
-    ),
-)
+def _or_not_known(name: str) -> ByHand:
+    def read(message: pb.TicketProgress) -> int | None:
+        value: int = getattr(message, name)
+        return None if value == _NOT_KNOWN else value
+
+    return ByHand(lambda message, value: setattr(message, name, value), read)
+
+
+by_hand(Progress, **{name: _or_not_known(name) for name in _TIMES})

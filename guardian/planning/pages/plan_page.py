@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from string import Template
 
+from guardian.execution.rules.lasting import lasting_text
 from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import GoalResult, LoadSummary, PartitionMove, Plan, spreads
 from guardian.model.text import escaped, escaped_tree
@@ -45,7 +46,7 @@ def payload(plan: Plan) -> dict[str, object]:
         "input": plan.input,
         "moves_total": len(plan.moves),
         "bytes": plan.bytes_to_copy,
-        "seconds": plan.seconds,
+        "takes": lasting_text(plan),
         "throttle": plan.throttle,
         "notes": [shortened(sentence, names) for sentence in plan.notes],
         "unmet": [shortened(sentence, names) for sentence in plan.unmet],

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from guardian.console.paging import Columns
+from guardian.execution.rules.lasting import lasting_text
 from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import (
     LoadResource,
@@ -327,6 +328,7 @@ class DrawnPlan:
     unmet: Sequence[str]
     uneven: str
     moves: Sequence[NumberedMove]
+    takes: str
 
 
 def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
@@ -346,4 +348,5 @@ def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
         [shortened(sentence, names) for sentence in plan.unmet],
         uneven_resource(plan),
         tuple(enumerate(plan.moves, start=1)),
+        lasting_text(plan),
     )

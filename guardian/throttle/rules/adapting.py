@@ -137,6 +137,21 @@ class Around:
     silent: frozenset[int] = frozenset()
 
 
+class FirstRate(NamedTuple):
+    """Bytes/s of a broker where its copies begin, and where there is room for all that is asked."""
+
+    begins: int
+    ends: int
+
+
+def first_rate(asked: int, most: int, settings: ThrottleSettings) -> FirstRate:
+    """Return where a broker's rate begins and where it rises to; `asked` and `most` as in `pace`, but not 0."""
+    if not settings.adaptive:
+        return FirstRate(asked, asked)
+    bounds = _bounds(settings, asked, most)
+    return FirstRate(bounds.start, bounds.ceiling)
+
+
 @dataclass(frozen=True, slots=True)
 class Paced:
     """`rates` are to be stored; `notes` say what holds copies back, and stay the same as long as it does."""

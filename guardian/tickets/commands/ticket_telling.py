@@ -8,6 +8,7 @@ import typer
 
 from guardian.cli.exits import NO
 from guardian.cli.options import Output, now_ms
+from guardian.cli.plan_tables import plan_as_dict
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, human_time, print_json, print_json_line, print_table
 from guardian.client import GuardianClient
@@ -18,8 +19,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.tickets.preview import Preview
 from guardian.model.tickets.progress import Progress
 from guardian.model.tickets.sequence import where
-from guardian.model.units import human_bytes, human_duration
-from guardian.model.wire.plans import plan_to_proto
+from guardian.model.units import human_bytes, range_text
 from guardian.model.wire.previews import preview_to_proto, progress_to_proto
 from guardian.model.wire.tickets import ticket_to_proto
 from guardian.tickets.rules import progressing
@@ -79,7 +79,7 @@ def made_as_dict(ticket: Ticket | None, plan: Plan | None) -> dict[str, object]:
     """Return the answer to what makes a ticket; None where it is not stored, or has no plan."""
     return {
         "ticket": as_dict(ticket_to_proto(ticket)) if ticket else None,
-        "plan": as_dict(plan_to_proto(plan)) if plan else None,
+        "plan": plan_as_dict(plan) if plan else None,
     }
 
 
@@ -112,7 +112,7 @@ def _follow_one(client: GuardianClient, ticket_id: str, output: Output) -> Ticke
         line = shortened(progress(ticket, execution), names)
         if line == before:
             continue
-        before, far = line, progressing.progress(ticket, execution, now_ms())
+        before, far = line, client.progress_of(ticket) or progressing.progress(ticket, execution, now_ms())
         if output is Output.JSON:
             print_json_line(with_progress(ticket, far) | {"said": line})
         else:
@@ -121,11 +121,11 @@ def _follow_one(client: GuardianClient, ticket_id: str, output: Output) -> Ticke
     return ticket
 
 
-def progress(ticket: Ticket, execution: Execution | None, at_ms: int = 0) -> str:
-    """One line: the state, how much is copied, what the last tick did, and, where the time is given, what is left."""
+def progress(ticket: Ticket, execution: Execution | None, far: Progress | None = None) -> str:
+    """One line: the state, how much is copied, what the last tick did, and, where that is given, what is left."""
     if execution is None:
         return f"{ticket.state.name}: {ticket.history[-1].reason if ticket.history else ''}"
-    left = _left(progressing.progress(ticket, execution, at_ms)) if at_ms else ""
+    left = _left(far) if far is not None else ""
     return f"{ticket.state.name}, {copied(ticket, execution)}: {execution.note}{left}"
 
 
@@ -167,7 +167,7 @@ def show_preview(found: Preview, output: Output) -> None:
 
 
 def _left(far: Progress) -> str:
-    if far.eta_ms is None or not far.left_bytes:
+    if far.least_ms is None or not far.left_bytes:
         return ""
-    rate = f" at {human_bytes(far.bytes_per_s)}/s" if far.bytes_per_s else " at least"
-    return f"; {human_bytes(far.left_bytes)} left, {human_duration(far.eta_ms)}{rate}"
+    rate = f", {human_bytes(far.bytes_per_s)}/s so far" if far.bytes_per_s else ""
+    return f"; {human_bytes(far.left_bytes)} left, {range_text(far.least_ms, far.most_ms)}{rate}"

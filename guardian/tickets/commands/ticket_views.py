@@ -24,7 +24,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.tickets.approval import ApprovalRule, load_approvals
 from guardian.model.tickets.progress import Progress
 from guardian.model.tickets.sequence import where
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import human_bytes, human_duration, range_text
 from guardian.model.wire.approvals import approvals_to_proto
 from guardian.model.wire.previews import progress_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
@@ -112,7 +112,7 @@ def _state(text: str) -> TicketState:
 
 
 def _eta(far: Progress | None) -> str:
-    return human_duration(far.eta_ms) if far and far.left_bytes and far.eta_ms is not None else ""
+    return range_text(far.least_ms, far.most_ms) if far and far.left_bytes and far.least_ms is not None else ""
 
 
 def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
@@ -125,7 +125,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
         plan = client.plan(ticket.plan_hash) if ticket.plan_hash else None
         waits = _waits(client, ticket) if execution is None and ticket.state is TicketState.APPROVED else ""
         parts = client.parts_of(ticket) if ticket.part is not None else ()
-    far = progressing.progress(ticket, execution, now_ms())
+        far = client.progress_of(ticket) or progressing.progress(ticket, execution, now_ms())
     if output is Output.JSON:
         print_json(
             {
@@ -163,7 +163,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
             show_plan(plan)
         return
     names = names_of(plan.moves if plan is not None else [task.move for task in execution.tasks])
-    echo(shortened(progress(ticket, execution, now_ms()), names))
+    echo(shortened(progress(ticket, execution, far), names))
     if execution.operation is not None:
         show_operation(execution.operation)
     _show_tasks(execution, names)

@@ -33,6 +33,7 @@ from guardian.model.event import EventKind
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.tickets.progress import Progress
 from guardian.model.units import human_bytes, parse_rate
 from guardian.security.rules.routing import OPERATE, VIEW
 from guardian.tickets.pages.tickets_kept import PlanShelf, Recent
@@ -61,6 +62,7 @@ from guardian.tickets.pages.tickets_view import (
 from guardian.tickets.rules.approving import expires_at_ms
 from guardian.tickets.rules.burning_down import burn_down
 from guardian.tickets.rules.describing_tasks import asks_of
+from guardian.tickets.rules.progressing import progress
 from guardian.web.answers import JsonAnswer
 from guardian.web.keeping import Kept
 from guardian.web.parts import Person, WebParts
@@ -105,14 +107,16 @@ class _Detail:
     stage: int
 
 
-def _detail_of(ticket: Ticket, execution: Execution | None, now_ms: int) -> _Detail:
-    burning = burn_down(ticket, execution, now_ms)
+def _detail_of(ticket: Ticket, execution: Execution | None, told: Progress | None, now_ms: int) -> _Detail:
+    """`told` is what the member that answers says of a ticket that is driven: it knows slots and throttle."""
+    far = told or progress(ticket, execution, now_ms)
+    burning = burn_down(ticket, execution, now_ms, far)
     tasks = execution.tasks if execution is not None else ()
     return _Detail(
         ticket,
         execution,
         now_ms,
-        figures(ticket, execution, burning, now_ms),
+        figures(ticket, execution, burning, far),
         burn_chart(burning, now_ms),
         short_names(execution),
         lowest_stage(tasks),
@@ -289,7 +293,9 @@ class TicketPages:
         return self._tickets.of((person, ticket_id), lambda: self._read_detail(person, ticket_id))
 
     def _read_detail(self, person: Person, ticket_id: str) -> _Detail:
-        return _detail_of(*self._web.client_for(person).ticket(ticket_id), self._web.now_ms())
+        client = self._web.client_for(person)
+        ticket, execution = client.ticket(ticket_id)
+        return _detail_of(ticket, execution, client.progress_of(ticket), self._web.now_ms())
 
     def _forget(self) -> None:
         """Whoever has done something sees it."""

@@ -15,9 +15,9 @@ from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import Plan
 from guardian.model.ticket import OPEN_STATES, Ticket, TicketState
 from guardian.model.tickets.progress import Progress
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import human_bytes, range_text
 from guardian.tickets.rules.burning_down import BurnDown, EndBand
-from guardian.tickets.rules.progressing import part_of, progress
+from guardian.tickets.rules.progressing import part_of
 
 S = TicketState
 OPEN, OVER = "open", "over"
@@ -107,6 +107,7 @@ class TicketRow:
     share: float | None = None
     left_bytes: int | None = None
     eta_ms: int | None = None
+    time_left: str = "-"
 
 
 TICKET_COLUMNS: Columns[TicketRow] = {
@@ -151,7 +152,7 @@ def _row(ticket: Ticket, far: Progress | None) -> TicketRow:
         return TicketRow(ticket, TONES[ticket.state], why)
     share = far.copied_bytes / far.total_bytes if far.total_bytes else None
     eta_ms = far.eta_ms if far.left_bytes else None
-    return TicketRow(ticket, TONES[ticket.state], why, share, far.left_bytes, eta_ms)
+    return TicketRow(ticket, TONES[ticket.state], why, share, far.left_bytes, eta_ms, time_left(ticket, far))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,7 @@ class Figures:
     band: EndBand | None = None
 
 
-def figures(ticket: Ticket, execution: Execution | None, burning: BurnDown, now_ms: int) -> Figures:
-    far = progress(ticket, execution, now_ms)
+def figures(ticket: Ticket, execution: Execution | None, burning: BurnDown, far: Progress) -> Figures:
     tasks = Counter(task.state for task in execution.tasks) if execution is not None else Counter()
     names = short_names(execution)
     note = execution.note if execution is not None else ticket.history[-1].reason if ticket.history else ""
@@ -186,7 +186,7 @@ def figures(ticket: Ticket, execution: Execution | None, burning: BurnDown, now_
         f"{human_bytes(far.copied_bytes)} of {human_bytes(far.total_bytes)}",
         human_bytes(far.left_bytes),
         f"{human_bytes(far.bytes_per_s)}/s" if far.bytes_per_s else "-",
-        eta_text(ticket, burning.band, far, now_ms),
+        time_left(ticket, far),
         shortened(note, names),
         {state.name: tasks[state] for state in TaskState},
         len(execution.throttles) if execution is not None else 0,
@@ -194,19 +194,13 @@ def figures(ticket: Ticket, execution: Execution | None, burning: BurnDown, now_
     )
 
 
-def eta_text(ticket: Ticket, band: EndBand | None, far: Progress, now_ms: int) -> str:
-    """`12 min (9 min to 20 min)`; a ticket that does not move has no end in sight."""
+def time_left(ticket: Ticket, far: Progress) -> str:
+    """`4 to 9 min`; a ticket that does not move has no end in sight."""
     if ticket.state.is_over:
         return "over"
-    if band is None or not far.left_bytes:
+    if far.least_ms is None or not far.left_bytes:
         return "-"
-    likely = human_duration(band.likely_ms - now_ms)
-    if not far.bytes_per_s:
-        return f"at least {likely}"
-    if band.late_ms is None:
-        return f"{likely} ({human_duration(band.soon_ms - now_ms)} or later)"
-    soon, late = human_duration(band.soon_ms - now_ms), human_duration(band.late_ms - now_ms)
-    return likely if soon == late else f"{likely} ({soon} to {late})"
+    return range_text(far.least_ms, far.most_ms)
 
 
 def burn_chart(burning: BurnDown, now_ms: int) -> dict[str, list[float | int | None]]:

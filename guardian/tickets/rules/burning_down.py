@@ -9,7 +9,7 @@
 
 All of it is told by the execution as it is stored: any member draws the same curve, also after a restart. The band is
 that of the ticket's own past: its running time is cut into slices, and the rates of the slower and of the faster ones
-say how late and how soon it may end. A ticket that is young has no past: then there is one time, and no band.
+say how late and how soon it may end. Of a ticket that is young the throttle and the slots say it (progressing.py).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from guardian.model.execution import Execution, ExecutionTask
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.tickets.progress import Progress
 from guardian.tickets.rules.progressing import part_of, progress
 
 MOST_POINTS = 200
@@ -78,8 +79,9 @@ class _Curve:
         return before + (then - before) * (at_ms - begin) / (end - begin)
 
 
-def burn_down(ticket: Ticket, execution: Execution | None, now_ms: int) -> BurnDown:
-    """Of the way there, or of the way back where it is rolled back. A ticket that never began has no points."""
+def burn_down(ticket: Ticket, execution: Execution | None, now_ms: int, far: Progress | None = None) -> BurnDown:
+    """Return the curve of the way there, or of the way back where it is rolled back. A ticket that never began has no
+    points. `far` is what a member that knows its settings says of it."""
     if execution is None:
         return BurnDown((), ticket.bytes_to_copy)
     parts = [(task, *part_of(ticket.state, task)) for task in execution.tasks]
@@ -91,7 +93,7 @@ def burn_down(ticket: Ticket, execution: Execution | None, now_ms: int) -> BurnD
     curve = _curve(copies)
     end_ms = max([now_ms] if not ticket.state.is_over else [begin_ms, *curve.times[-1:]])
     points = tuple((at_ms, total - round(curve.at(at_ms))) for at_ms in _times(curve, begin_ms, end_ms))
-    return BurnDown(points, total, _band(ticket, execution, curve, now_ms))
+    return BurnDown(points, total, _band(ticket, far or progress(ticket, execution, now_ms), curve, now_ms))
 
 
 def _copied(task: ExecutionTask, copied: int, now_ms: int) -> _Copied:
@@ -139,18 +141,23 @@ def _times(curve: _Curve, begin_ms: int, end_ms: int) -> list[int]:
     return [begin_ms + round(step * number) for number in range(MOST_POINTS)]
 
 
-def _band(ticket: Ticket, execution: Execution, curve: _Curve, now_ms: int) -> EndBand | None:
-    far = progress(ticket, execution, now_ms)
+def _band(ticket: Ticket, far: Progress, curve: _Curve, now_ms: int) -> EndBand | None:
     if ticket.state not in _MOVING or far.eta_ms is None:
         return None
     likely_ms = now_ms + far.eta_ms
     rates = sorted(_rates(ticket, curve, now_ms))
     if not far.left_bytes or len(rates) < _LEAST_SLICES or not rates[-1]:
-        return EndBand(likely_ms, likely_ms, likely_ms)
+        return _band_without_a_past(far, now_ms, likely_ms)
     slow, fast = (rates[min(int(len(rates) * share), len(rates) - 1)] for share in (_SLOW, _FAST))
     soon_ms = now_ms + round(far.left_bytes * 1000 / (fast or rates[-1]))
     late_ms = now_ms + round(far.left_bytes * 1000 / slow) if slow else None
     return EndBand(min(soon_ms, likely_ms), likely_ms, None if late_ms is None else max(late_ms, likely_ms))
+
+
+def _band_without_a_past(far: Progress, now_ms: int, likely_ms: int) -> EndBand:
+    """What the throttle and the slots say of a ticket that is young."""
+    soon_ms = likely_ms if far.least_ms is None else now_ms + far.least_ms
+    return EndBand(soon_ms, likely_ms, likely_ms if far.most_ms is None else now_ms + far.most_ms)
 
 
 def _rates(ticket: Ticket, curve: _Curve, now_ms: int) -> Iterator[float]:

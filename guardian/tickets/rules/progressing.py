@@ -5,14 +5,16 @@
     else                   nothing yet
 
 The rate is that of the whole time that the ticket ran, pauses left out: of a copy by steps no shorter time tells more.
-As long as nothing has arrived, the throttle tells how long it takes at least.
+How long the rest takes at least and at most is reckoned from the throttle's slow start and the executor's slots
+(guardian/execution/rules/lasting.py), and widened by what the rate so far says.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 
+from guardian.execution.rules.lasting import USUAL_PACING, Asked, Left, Pacing, lasting
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, ReplicaPlacement
@@ -26,8 +28,8 @@ _THERE = (TaskState.PENDING, TaskState.RUNNING, TaskState.DONE)
 _BACK = (TaskState.DONE, TaskState.REVERTING, TaskState.REVERTED)
 
 
-def progress(ticket: Ticket, execution: Execution | None, now_ms: int) -> Progress:
-    """Of the way there, or of the way back where it is rolled back."""
+def progress(ticket: Ticket, execution: Execution | None, now_ms: int, pacing: Pacing = USUAL_PACING) -> Progress:
+    """Return how far it is on the way there, or on the way back where it is rolled back."""
     if execution is None:
         return Progress(ticket.bytes_to_copy)
     parts = [part_of(ticket.state, task) for task in execution.tasks]
@@ -37,11 +39,16 @@ def progress(ticket: Ticket, execution: Execution | None, now_ms: int) -> Progre
     ran_ms = moved_ms(ticket, now_ms)
     rate = copied * 1000 / ran_ms if ran_ms > 0 else 0.0
     if copied == total:
-        return Progress(total, copied, rate, 0)
-    if rate > 0:
-        return Progress(total, copied, rate, round((total - copied) * 1000 / rate))
-    least_s = _least_s(ticket, execution)
-    return Progress(total, copied, 0.0, round(least_s * 1000) if least_s else None)
+        return Progress(total, copied, rate, 0, 0, 0)
+    asked = Asked(ticket.throttle, ticket.max_throttle, execution.rates, now_ms)
+    found = lasting(_left(ticket, execution), asked, pacing)
+    least_ms, most_ms = round(found.least_s * 1000), None if found.most_s is None else round(found.most_s * 1000)
+    if rate <= 0:
+        likely_ms = None if most_ms is None else (least_ms + most_ms) // 2
+        return Progress(total, copied, 0.0, likely_ms, least_ms, most_ms)
+    eta_ms = round((total - copied) * 1000 / rate)
+    longest_ms = None if most_ms is None else max(most_ms, eta_ms)
+    return Progress(total, copied, rate, eta_ms, min(least_ms, eta_ms), longest_ms)
 
 
 def moved_ms(ticket: Ticket, now_ms: int) -> int:
@@ -128,17 +135,16 @@ def _moved_inside(move: PartitionMove, replica: ReplicaPlacement, observation: C
     return 0
 
 
-def _least_s(ticket: Ticket, execution: Execution) -> float:
-    """What is left into the broker that takes in most, at the throttle; 0 where there is none."""
-    left: defaultdict[int, int] = defaultdict(int)
+def _left(ticket: Ticket, execution: Execution) -> Iterator[Left]:
+    """Yield what its tasks still copy, each by its way there or back."""
     back = ticket.state is TicketState.ROLLING_BACK
+    waits, moves, _ = _BACK if back else _THERE
     for task in execution.tasks:
-        total, copied = part_of(ticket.state, task)
-        way = _reversed(task.move) if back and task.move.original else task.move
-        brokers = [*way.added_brokers, *(replica.broker for replica in way.log_dir_moves)]
-        for broker in brokers:
-            left[broker] += (total - copied) // len(brokers)
-    return max(left.values(), default=0) / ticket.throttle if ticket.throttle else 0.0
+        if task.state in (waits, moves):
+            total, copied = part_of(ticket.state, task)
+            way = _reversed(task.move) if back and task.move.original else task.move
+            copies = len(way.added_brokers) + len(way.log_dir_moves)
+            yield Left(way, (total - copied) / copies if copies else 0.0)
 
 
 def _reversed(move: PartitionMove) -> PartitionMove:

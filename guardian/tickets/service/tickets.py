@@ -13,6 +13,7 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.execution.operations.step import why_unapproved
 from guardian.execution.rules import foreign, rolling_back
 from guardian.execution.rules.brokers import brokers_of
+from guardian.execution.rules.lasting import USUAL_PACING, Pacing
 from guardian.model.actor import Agent, require_claimed_name
 from guardian.model.execution import Execution
 from guardian.model.throttle import MAX_THROTTLE, MIN_THROTTLE
@@ -75,7 +76,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         previews: Previews,
         asks: Asks | None = None,
         why_no_role: Callable[[Views, Ticket], str] = lambda _views, _ticket: "",
+        pacing: Pacing = USUAL_PACING,
     ) -> None:
+        self._pacing = pacing
         self._why_no_role = why_no_role
         self._store = store
         self._async_store = async_store
@@ -227,7 +230,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         require_cluster(views, request.cluster)
         with LISTS.one():
             if request.sequence:
-                return _listed(views, _parts(views, request.sequence), self._now_ms())
+                return _listed(views, _parts(views, request.sequence), self._now_ms(), self._pacing)
             return self._ticket_page(views, request)
 
     def _ticket_page(self, views: Views, request: pb.ListTicketsRequest) -> pb.ListTicketsReply:
@@ -257,7 +260,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             if message.state not in _DRIVEN:
                 continue
             execution = views.execution(message.id)
-            told.append(progress_to_proto(message.id, progress(ticket_from_proto(message), execution, now)))
+            far = progress(ticket_from_proto(message), execution, now, self._pacing)
+            told.append(progress_to_proto(message.id, far))
             tasks += len(execution.tasks) if execution is not None else 0
             if tasks >= MAX_TASKS:
                 return told, number
@@ -384,12 +388,13 @@ def _parts(views: Views, first: str) -> list[Ticket]:
     return [each for each in map(views.ticket, ids) if each is not None]
 
 
-def _listed(views: Views, tickets: Sequence[Ticket], now_ms: int) -> pb.ListTicketsReply:
+def _listed(views: Views, tickets: Sequence[Ticket], now_ms: int, pacing: Pacing) -> pb.ListTicketsReply:
     driven = [ticket for ticket in tickets if ticket.state.is_driven]
     return pb.ListTicketsReply(
         tickets=[ticket_to_proto(ticket) for ticket in tickets],
         progress=[
-            progress_to_proto(ticket.id, progress(ticket, views.execution(ticket.id), now_ms)) for ticket in driven
+            progress_to_proto(ticket.id, progress(ticket, views.execution(ticket.id), now_ms, pacing))
+            for ticket in driven
         ],
     )
 

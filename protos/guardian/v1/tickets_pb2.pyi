@@ -616,18 +616,22 @@ class TicketCount(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., tickets: _Optional[int] = ...) -> None: ...
 
 class TicketProgress(_message.Message):
-    __slots__ = ("ticket_id", "total_bytes", "copied_bytes", "bytes_per_s", "eta_ms")
+    __slots__ = ("ticket_id", "total_bytes", "copied_bytes", "bytes_per_s", "eta_ms", "least_ms", "most_ms")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
     BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
     ETA_MS_FIELD_NUMBER: _ClassVar[int]
+    LEAST_MS_FIELD_NUMBER: _ClassVar[int]
+    MOST_MS_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     total_bytes: int
     copied_bytes: int
     bytes_per_s: float
     eta_ms: int
-    def __init__(self, ticket_id: _Optional[str] = ..., total_bytes: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., bytes_per_s: _Optional[float] = ..., eta_ms: _Optional[int] = ...) -> None: ...
+    least_ms: int
+    most_ms: int
+    def __init__(self, ticket_id: _Optional[str] = ..., total_bytes: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., bytes_per_s: _Optional[float] = ..., eta_ms: _Optional[int] = ..., least_ms: _Optional[int] = ..., most_ms: _Optional[int] = ...) -> None: ...
 
 class PreviewTicketRequest(_message.Message):
     __slots__ = ("ticket_id", "plan", "throttle", "max_throttle", "unthrottled", "amended")

@@ -78,7 +78,7 @@ def test_a_plan_says_what_moves_and_what_could_not_be_done(capsys: pytest.Captur
     )
 
     out = capsys.readouterr().out
-    assert "Cluster live: remove-brokers, 1 move, 5.0 MB to copy, at least 1.5 min at 50.0 MB/s per broker. 7" in out
+    assert "Cluster live: remove-brokers, 1 move, 5.0 MB to copy, 2 to 22 s at 50.0 MB/s per broker. 7" in out
     assert "broker 1 is full" in out
     assert "Note: machine m1 joins as broker 9" in out
     assert "Not met: broker 3 can't go" in out

@@ -13,9 +13,9 @@ import typer
 
 from guardian.cli.files import write_file
 from guardian.cli.options import Output, actor, connect
-from guardian.cli.plan_tables import show_plan
+from guardian.cli.plan_tables import plan_as_dict, show_plan
 from guardian.cli.printing import echo
-from guardian.cli.render import as_dict, print_json
+from guardian.cli.render import print_json
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.federation.commands.directory import read_directory
@@ -25,7 +25,6 @@ from guardian.model.directory import Directory
 from guardian.model.orders import OrderedTask
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.wire.plans import plan_to_proto
 from guardian.planning.commands.plan.asking import asked_for
 from guardian.planning.commands.plan.clients import with_clients
 from guardian.planning.commands.plan.compiling import announce_compiling
@@ -91,7 +90,7 @@ def _require_one(found: Outcomes) -> None:
 def _as_dict(cluster: str, outcome: Plan | GuardianError) -> dict[str, object]:
     if isinstance(outcome, GuardianError):
         return {"cluster": cluster, "error": str(outcome)}
-    return as_dict(plan_to_proto(outcome))
+    return plan_as_dict(outcome)
 
 
 def _show(

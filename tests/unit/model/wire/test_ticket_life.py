@@ -50,7 +50,7 @@ def test_a_preview_comes_back_as_it_was() -> None:
 
 @pytest.mark.parametrize("eta_ms", [None, 0, 5])
 def test_progress_comes_back_as_it_was(eta_ms: int | None) -> None:
-    progress = Progress(9, 4, 2.5, eta_ms)
+    progress = Progress(9, 4, 2.5, eta_ms, eta_ms, 7 if eta_ms is None else None)
     assert progress_from_proto(progress_to_proto("t-1", progress)) == progress
 
 

@@ -22,7 +22,6 @@ from guardian.tickets.pages.tickets_view import (
     Action,
     actions_of,
     burn_chart,
-    eta_text,
     figures,
     lowest_stage,
     states_of,
@@ -31,9 +30,11 @@ from guardian.tickets.pages.tickets_view import (
     tasks_of,
     ticket_rows,
     ticket_text,
+    time_left,
     why,
 )
 from guardian.tickets.rules.burning_down import BurnDown, EndBand, burn_down
+from guardian.tickets.rules.progressing import progress
 from guardian.tickets.rules.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 
 S, T = TicketState, TaskState
@@ -129,25 +130,28 @@ def test_figures_are_in_words() -> None:
         ExecutionTask(1, move(1), T.PENDING, "waits for a slot: into broker 3 has none left"),
         note="1 of 2 moves are over; /data/d1/kafka of broker 3 is busy",
     )
-    found = figures(run, tasks, burn_down(run, tasks, 10_000), 10_000)
+    found = figures(run, tasks, burn_down(run, tasks, 10_000), progress(run, tasks, 10_000))
     assert (found.share, found.copied, found.left, found.rate) == (0.5, "10.0 MB of 20.0 MB", "10.0 MB", "1.0 MB/s")
     assert (found.tasks["DONE"], found.tasks["PENDING"], found.tasks["FAILED"]) == (1, 1, 0)
-    assert found.eta == "10 s (5 s or later)"
-    before = figures(ticket(S.PENDING), None, BurnDown((), 10 * MB), 5)
+    assert found.eta.startswith("0 to ")
+    before = figures(ticket(S.PENDING), None, BurnDown((), 10 * MB), Progress(10 * MB))
     assert (before.eta, before.note, before.share) == ("-", "because", 0.0)
 
 
 @pytest.mark.parametrize(
-    ("band", "far", "words"),
+    ("far", "words"),
     [
-        (EndBand(9 * 60_000, 12 * 60_000, 20 * 60_000), Progress(2, 1, 1.0, 1), "12 min (9 min to 20 min)"),
-        (EndBand(60_000, 60_000, 60_000), Progress(2, 1, 1.0, 1), "1 min"),
-        (EndBand(60_000, 60_000, 60_000), Progress(2, 0, 0.0, 1), "at least 1 min"),
-        (None, Progress(2, 1), "-"),
+        (Progress(2, 1, 1.0, 1, 240_000, 540_000), "4 to 9 min"),
+        (Progress(2, 1, 1.0, 1, 45_000, 540_000), "45 s to 9 min"),
+        (Progress(2, 1, 1.0, 1, 60_000, 60_000), "1 min"),
+        (Progress(2, 0, 0.0, None, 60_000, None), "at least 1 min"),
+        (Progress(2, 1), "-"),
+        (Progress(2, 2, 1.0, 0, 0, 0), "-"),
     ],
 )
-def test_the_time_left_is_a_time_and_its_band(band: EndBand | None, far: Progress, words: str) -> None:
-    assert eta_text(ticket(S.RUNNING), band, far, 0) == words
+def test_the_time_left_is_a_range(far: Progress, words: str) -> None:
+    assert time_left(ticket(S.RUNNING), far) == words
+    assert time_left(ticket(S.SUCCEEDED), far) == "over"
 
 
 def test_a_chart_goes_on_from_now_to_the_ends_of_the_band() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.tickets.progress import Progress
 from guardian.model.topology import TopicPartition
 from guardian.tickets.rules.burning_down import MOST_POINTS, BurnDown, EndBand, burn_down
 from guardian.tickets.rules.progressing import progress
@@ -93,9 +94,16 @@ def test_a_ticket_that_stood_still_for_long_may_be_late_for_ever() -> None:
     assert found.band.soon_ms <= found.band.likely_ms
 
 
-def test_before_anything_has_arrived_there_is_one_time_the_least() -> None:
-    found = burn_down(ticket((S.RUNNING, 0)), execution(task(0, T.RUNNING, 100)), 9000)
-    assert found.band == EndBand(19_000, 19_000, 19_000), "10 MB at 1 MB/s"
+def test_before_anything_has_arrived_the_band_is_that_of_throttle_and_slots() -> None:
+    run, tasks = ticket((S.RUNNING, 0)), execution(task(0, T.RUNNING, 100))
+    far = progress(run, tasks, 9000)
+    assert far.eta_ms is not None
+    assert far.least_ms is not None
+    assert far.most_ms is not None
+    assert burn_down(run, tasks, 9000).band == EndBand(9000 + far.least_ms, 9000 + far.eta_ms, 9000 + far.most_ms), (
+        "10 MB at 1 MB/s"
+    )
+    assert burn_down(run, tasks, 9000, Progress(2, 0, 0.0, 5, 4, 6)).band == EndBand(9004, 9005, 9006)
 
 
 def test_ten_thousand_partitions_are_as_many_points_as_a_chart_can_show() -> None:

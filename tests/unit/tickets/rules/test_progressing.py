@@ -40,11 +40,25 @@ def test_bytes_and_time_are_those_of_the_whole_run_without_its_pauses() -> None:
     assert (far.bytes_per_s, far.eta_ms) == (1.5 * MB, 10_000)
 
 
-def test_before_anything_has_arrived_the_throttle_tells_how_long_it_takes_at_least() -> None:
+def test_before_anything_has_arrived_the_throttle_tells_how_long_it_takes() -> None:
+    """20 MB into broker 3 at 1 MB/s, which is the floor: Kafka lets ten seconds' worth through at once."""
     far = progress(ticket((S.RUNNING, 0)), execution(task(1, TaskState.RUNNING), task(2, TaskState.PENDING)), 9000)
-    assert (far.bytes_per_s, far.eta_ms) == (0.0, 20_000), "20 MB into broker 3 at 1 MB/s"
+    assert (far.bytes_per_s, far.least_ms) == (0.0, 10_000)
+    assert far.eta_ms is not None
+    assert far.most_ms is not None
+    assert 20_000 < far.eta_ms < far.most_ms < 80_000
     free = progress(ticket((S.RUNNING, 0), throttle=0), execution(task(1, TaskState.RUNNING)), 9000)
-    assert free.eta_ms is None
+    assert (free.eta_ms, free.most_ms) == (None, None)
+
+
+def test_the_rate_so_far_lies_within_what_is_said() -> None:
+    slow = execution(task(1, TaskState.RUNNING, MB), task(2, TaskState.PENDING))
+    far = progress(ticket((S.RUNNING, 0)), slow, 100_000)
+    assert (far.eta_ms, far.most_ms) == (1_900_000, 1_900_000), "1 MB in 100 s"
+    quick = progress(ticket((S.RUNNING, 0)), execution(task(1, TaskState.RUNNING, 9 * MB)), 1_000)
+    assert quick.eta_ms == 111
+    assert quick.least_ms is not None
+    assert quick.least_ms <= 111
 
 
 @pytest.mark.parametrize("state", [S.PAUSED, S.CANCELLING, S.SUCCEEDED])
