@@ -22,6 +22,7 @@ from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Lever, LeverKind, Protection
 from guardian.model.throttle import LISTS
 from guardian.model.ticket import Ticket
+from guardian.model.units import rate_text, rates_text
 
 RATE = "rate"
 MAX_CHANGES = 100  # of one event
@@ -224,15 +225,27 @@ def _summary(kind: EventKind, before: Ticket | None, after: Ticket) -> str:
 def _told(changes: list[ThrottleChange]) -> str:
     """The first change, and how many more there are."""
     first = changes[0]
-    if not first.after:
-        told = f"{first.key} of {first.scope} is no longer {first.before}"
-    elif not first.before:
-        told = f"{first.key} of {first.scope} is {first.after}"
+    before, after = _in_words(first)
+    if not after:
+        told = f"{first.key} of {first.scope} is no longer {before}"
+    elif not before:
+        told = f"{first.key} of {first.scope} is {after}"
     else:
-        told = f"{first.key} of {first.scope} went from {first.before} to {first.after}"
+        told = f"{first.key} of {first.scope} went from {before} to {after}"
     why = f" ({first.why})" if first.why else ""
     more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
     return f"{told}{why}{more}"
+
+
+def _in_words(change: ThrottleChange) -> tuple[str, str]:
+    """Return both values; all that Guardian throttles by is bytes/s, but for lists of replicas."""
+    texts = change.before, change.after
+    if change.key in LISTS or not all(text.isdecimal() for text in texts if text):
+        return texts
+    if all(texts):
+        return rates_text(int(change.before), int(change.after))
+    before, after = (rate_text(int(text)) if text else "" for text in texts)
+    return before, after
 
 
 def _short(value: str) -> str:

@@ -58,6 +58,17 @@ def human_bytes(count: float) -> str:
     raise AssertionError("unreachable")
 
 
+def rate_text(bytes_per_s: float) -> str:
+    """50_000_000 -> 50.0 MB/s"""
+    return f"{human_bytes(bytes_per_s)}/s"
+
+
+def rates_text(before: int, after: int) -> tuple[str, str]:
+    """Return two bytes/s that are told beside each other, such as 50.0 MB/s; in full where they would look the same."""
+    texts = rate_text(before), rate_text(after)
+    return texts if before == after or texts[0] != texts[1] else (f"{before:,} B/s", f"{after:,} B/s")
+
+
 def read_bytes(text: str) -> int | None:
     """Return the bytes, or bytes/s, of "500GB", "1.5 T" or "80MB/s" in powers of ten; None where it is none."""
     match = _SIZE.fullmatch(text.strip())

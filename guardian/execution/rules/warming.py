@@ -178,4 +178,4 @@ def _amount(size: int) -> str:
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= factor:
             return f"{float(f'{size / factor:.2g}'):g} {unit}"
-    return f"{size} bytes"
+    return f"{size} B"

@@ -33,7 +33,7 @@ from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.tickets.approval import ApprovalPolicy
 from guardian.model.tickets.sequence import where
-from guardian.model.units import human_duration
+from guardian.model.units import human_duration, rate_text, rates_text
 from guardian.tickets.kinds.registry import kind_of_task
 from guardian.tickets.rules.approving import automatic, why_expired, why_no_way_back, why_not
 
@@ -127,7 +127,13 @@ def set_throttle(
     if ticket.state.is_over:
         raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: only one that is not over has a throttle to change")
     require_rate_allowed(policy, ticket, max(throttle, max_throttle), actor, now_ms)
-    return _transition(ticket.state, actor, reason or f"throttle {ticket.throttle} -> {throttle} bytes/s", now_ms)
+    return _transition(ticket.state, actor, reason or throttle_change(ticket.throttle, throttle), now_ms)
+
+
+def throttle_change(before: int, after: int) -> str:
+    """Return such as `throttle 50.0 MB/s -> 20.0 MB/s`; 0: none."""
+    was, now = rates_text(before, after)
+    return f"throttle {was if before else 'none'} -> {now if after else 'none'}"
 
 
 def approved_throttle(ticket: Ticket) -> int:
@@ -146,7 +152,8 @@ def require_rate_allowed(policy: ApprovalPolicy, ticket: Ticket, most: int, acto
     is_approved = ticket.state not in _WITHOUT_APPROVAL
     if most <= limit:
         return limit if is_approved else 0
-    rise = f"the throttle of ticket {ticket.id} would rise from {limit} to {most} bytes/s"
+    now, then = rates_text(limit, most)
+    rise = f"the throttle of ticket {ticket.id} would rise from {now} to {then}"
     if not is_approved:
         if actor == ticket.author:
             return 0
@@ -222,8 +229,8 @@ def why_other_terms(ticket: Ticket, throttle: int, max_throttle: int, expires_in
 
 
 def _rates(throttle: int, max_throttle: int) -> str:
-    rate = f"throttle {throttle} bytes/s" if throttle else "no throttle"
-    return f"{rate} (up to {max_throttle})" if max_throttle else rate
+    rate = f"throttle {rate_text(throttle)}" if throttle else "no throttle"
+    return f"{rate} (up to {rate_text(max_throttle)})" if max_throttle else rate
 
 
 def _after(lasts_ms: int) -> str:

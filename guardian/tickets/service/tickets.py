@@ -161,7 +161,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             rises = highest > ticketing.approved_throttle(ticket)
             policy = self._policy() if rises else ApprovalPolicy()  # one that can't be read keeps nobody from slowing
             approved = ticketing.require_rate_allowed(policy, ticket, highest, request.actor, self._now_ms())
-            reason = f"throttle {ticket.throttle} -> {throttle} bytes/s"
+            reason = ticketing.throttle_change(ticket.throttle, throttle)
             reason += f" ({request.reason})" if request.reason else ""
             try:
                 return ticket_to_proto(

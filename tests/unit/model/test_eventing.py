@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guardian.model.event import EventKind, ThrottleChange
 from guardian.model.eventing import (
@@ -76,7 +80,7 @@ def test_throttles_are_told_by_key_with_what_they_were() -> None:
         ThrottleChange("broker 3", RATE_KEY, "", "30"),
     )
     assert event.summary == (
-        f"ticket t-1 (balance of cluster live): {RATE_KEY} of broker 1 went from 10 to 20, and 2 more"
+        f"ticket t-1 (balance of cluster live): {RATE_KEY} of broker 1 went from 10 B/s to 20 B/s, and 2 more"
     )
     assert of_throttles(82, 9, TICKET, after, replace(after, note="another tick", revision=8)) == []
 
@@ -93,6 +97,21 @@ def test_rates_are_told_with_why_they_changed() -> None:
     )
     same = Execution("t-1", (), rates=(replace(slow, why="stays", changed_at_ms=4), line))
     assert of_throttles(84, 9, TICKET, Execution("t-1", (), rates=(slow, line)), same) == []
+
+
+@given(st.integers(1, 10**13), st.integers(1, 10**13))
+def test_no_sentence_of_an_event_has_raw_bytes(before: int, after: int) -> None:
+    """Changes keep the numbers; sentences have a unit, and differ where the numbers do."""
+    rates = [Execution("t-1", (), rates=(AdaptedRate(rate, broker=1, why="it is so"),)) for rate in (before, after)]
+    events = of_throttles(83, 9, TICKET, rates[0], rates[1]) + of_throttles(84, 9, TICKET, None, rates[1])
+    events += of_throttles(85, 9, TICKET, Execution("t-1", (), (rate_intent(1, str(before)),)), rates[1])
+    for event in events:
+        assert not re.search(r"(?<![\d,.])\d{5,}", event.summary), event.summary
+        assert "B/s" in event.summary
+    if before != after:
+        told = re.search("went from (.*?) to (.*?) \\(", events[0].summary)
+        assert told is not None
+        assert told[1] != told[2]
 
 
 def test_a_ticket_that_is_over_takes_nothing_any_more_and_something_again_when_it_is_rolled_back() -> None:

@@ -55,7 +55,7 @@ def plan(task: PlanTask | None, *moves: PartitionMove, kind: str = "") -> Plan:
     ("task", "fits", "why"),
     [
         (Leaders(), LED, ""),
-        (Leaders(), COPIED, "t-0 is copied (5000000000000 bytes)"),
+        (Leaders(), COPIED, "t-0 is copied (5.0 TB)"),
         (Leaders(), move((1, 2), ("1:/e", 2)), "t-0 is copied"),
         (Balance(), COPIED, ""),
         (Balance(("logs-*",)), COPIED, "t-0 is of a topic that is not named (logs-*)"),

@@ -101,7 +101,7 @@ def test_a_throttle_is_changed_until_the_ticket_is_over(state: TicketState) -> N
             ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0, everybody())
         return
     changed = ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0, everybody())
-    assert (changed.state, changed.reason) == (state, "throttle 0 -> 20000000 bytes/s")
+    assert (changed.state, changed.reason) == (state, "throttle none -> 20.0 MB/s")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_above_what_was_approved_only_those_raise_it_who_may_approve_it(state: T
     for who in ("ann", "cleo"):
         assert ticketing.require_rate_allowed(strict(), ticket, 500_000, who, 7) == 500_000, "as it is, or less"
         with pytest.raises(
-            InvalidInput, match="the throttle of ticket t-1 would rise from 500000 to 600000 bytes/s, mo"
+            InvalidInput, match=r"the throttle of ticket t-1 would rise from 500.0 kB/s to 600.0 kB/s, mo"
         ):
             ticketing.require_rate_allowed(strict(), ticket, 600_000, who, 7)
     with pytest.raises(InvalidInput, match="actor is 'ann', the author of ticket t-1: somebody else must approve it"):
@@ -147,7 +147,7 @@ def test_above_what_was_approved_only_those_raise_it_who_may_approve_it(state: T
 def test_a_ticket_that_was_slowed_may_be_as_fast_again_as_was_approved() -> None:
     slowed = made_by_ann(S.RUNNING, 200_000, approved=500_000)
     assert ticketing.require_rate_allowed(strict(), slowed, 500_000, "cleo", 7) == 500_000
-    with pytest.raises(InvalidInput, match="would rise from 500000 to 500001 bytes/s"):
+    with pytest.raises(InvalidInput, match="would rise from 500,000 B/s to 500,001 B/s"):
         ticketing.require_rate_allowed(strict(), slowed, 500_001, "cleo", 7)
     may_rise = made_by_ann(S.RUNNING, 200_000, most=400_000)
     assert ticketing.require_rate_allowed(strict(), may_rise, 400_000, "cleo", 7) == 400_000
@@ -247,14 +247,14 @@ def test_an_ask_is_repeated_with_the_same_brokers_unless_it_was_amended_since() 
     [
         (5_000_000, 0, 0, ""),
         (5_000_000, 0, 7_200_000, ""),
-        (6_000_000, 0, 0, "that has throttle 5000000 bytes/s, and this throttle 6000000 bytes/s"),
+        (6_000_000, 0, 0, "that has throttle 5.0 MB/s, and this throttle 6.0 MB/s"),
         (
             5_000_000,
             9_000_000,
             0,
-            "that has throttle 5000000 bytes/s, and this throttle 5000000 bytes/s (up to 9000000)",
+            "that has throttle 5.0 MB/s, and this throttle 5.0 MB/s (up to 9.0 MB/s)",
         ),
-        (0, 0, 0, "that has throttle 5000000 bytes/s, and this no throttle"),
+        (0, 0, 0, "that has throttle 5.0 MB/s, and this no throttle"),
         (5_000_000, 0, 3_600_000, "that expires after 2 h, and this after 1 h"),
         (5_000_000, 0, -1, "that expires after 2 h, and this never"),
     ],

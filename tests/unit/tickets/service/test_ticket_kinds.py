@@ -128,7 +128,7 @@ def test_the_throttle_of_a_ticket_changes_until_it_is_over(client: GuardianClien
     ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=50_000_000)
     changed = client.set_throttle(ticket.id, 20_000_000, "bob", "the evening peak")
     assert (changed.throttle, changed.state) == (20_000_000, TicketState.PENDING)
-    assert changed.history[-1].reason == "throttle 50000000 -> 20000000 bytes/s (the evening peak)"
+    assert changed.history[-1].reason == "throttle 50.0 MB/s -> 20.0 MB/s (the evening peak)"
     assert client.set_throttle(ticket.id, 20_000_000, "bob") == changed
     for rate in (0, 99_999):
         with pytest.raises(InvalidInput, match=f"throttle is {rate} bytes/s: use 100000"):

@@ -164,7 +164,7 @@ def test_a_key_that_made_another_ticket_is_refused(client: GuardianClient, dry_r
         client.create_ticket(plan(2, 3), author="ann", idempotency_key="k", dry_run=dry_run)
     with pytest.raises(Conflict, match="ann made it, and bob asks"):
         client.create_ticket(plan(3, 2), author="bob", idempotency_key="k", dry_run=dry_run)
-    with pytest.raises(Conflict, match=r"\(that has throttle 50000000 bytes/s, and this no throttle\)"):
+    with pytest.raises(Conflict, match=r"\(that has throttle 50.0 MB/s, and this no throttle\)"):
         client.create_ticket(plan(3, 2), author="ann", idempotency_key="k", dry_run=dry_run, unthrottled=True)
     with pytest.raises(Conflict, match=r"\(that expires after 7 d, and this after 1 h\)"):
         client.create_ticket(plan(3, 2), author="ann", idempotency_key="k", dry_run=dry_run, expires_in_ms=3_600_000)
@@ -199,9 +199,9 @@ def test_a_throttle_rises_above_what_was_approved_by_those_who_may_approve_it() 
             client.approve(ticket.id, "bob")
             assert client.set_throttle(ticket.id, 200_000, "ann", "the evening peak").throttle == 200_000
             assert client.set_throttle(ticket.id, 600_000, "ann").throttle == 600_000, "as approved"
-            with pytest.raises(InvalidInput, match="would rise from 600000 to 700000 bytes/s, more than was approved"):
+            with pytest.raises(InvalidInput, match=r"would rise from 600.0 kB/s to 700.0 kB/s, more than was approved"):
                 client.set_throttle(ticket.id, 700_000, "ann")
-            with pytest.raises(InvalidInput, match="would rise from 600000 to 700000 bytes/s, more than was approved"):
+            with pytest.raises(InvalidInput, match=r"would rise from 600.0 kB/s to 700.0 kB/s, more than was approved"):
                 client.set_throttle(ticket.id, 600_000, "ann", max_throttle=700_000)
             assert client.set_throttle(ticket.id, 700_000, "bob").throttle == 700_000
             client.set_throttle(ticket.id, 200_000, "ann")
