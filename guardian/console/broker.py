@@ -13,8 +13,8 @@ from guardian.console.copying import Copies
 from guardian.console.health import latest
 from guardian.console.heat import lines, traffic
 from guardian.console.lines import STATES, VERDICTS
-from guardian.console.rendering import url
 from guardian.console.sections import get
+from guardian.console.urls import url
 from guardian.console.views import Crumb, ReadingPages
 from guardian.errors import NotFound
 from guardian.security.rules.routing import VIEW_CLUSTER

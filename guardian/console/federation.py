@@ -12,8 +12,8 @@ from fastapi.responses import RedirectResponse, Response
 from guardian.console.board import BoardLine, badness, board_lines
 from guardian.console.health import findings_known, gravity_of, idc_lines
 from guardian.console.paging import Columns, List, page_of
-from guardian.console.rendering import url
 from guardian.console.sections import get
+from guardian.console.urls import url
 from guardian.console.views import ReadingPages, View
 from guardian.model.topology import Cluster
 from guardian.security.rules.routing import VIEW

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guardian.console.health import sums
-from guardian.console.rendering import url
+from guardian.console.urls import url
 from guardian.web.observed import ClusterSeen, Series
 
 HEAT_ROWS = 100

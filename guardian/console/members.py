@@ -7,8 +7,8 @@ from itertools import islice
 from fastapi import Request
 from fastapi.responses import Response
 
-from guardian.console.rendering import url
 from guardian.console.sections import get
+from guardian.console.urls import url
 from guardian.console.views import Views
 from guardian.errors import InvalidInput
 from guardian.security.rules.routing import VIEW, VIEW_ALL

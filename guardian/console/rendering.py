@@ -17,14 +17,23 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from guardian.console.acts import (
+    acts_of_broker,
+    acts_of_cluster,
+    acts_of_finding,
+    acts_of_log_dirs,
+    acts_of_tenant,
+    acts_of_topic,
+)
 from guardian.console.health import gravity_of, name_of, where_of
+from guardian.console.urls import url
 from guardian.errors import GuardianError
 from guardian.model.text import escaped, escaped_tree
 from guardian.model.units import human_bytes, human_duration, range_text
@@ -38,6 +47,14 @@ _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=ut
 _YEAR_S = 31_536_000
 _NEVER = "-"
 _LAYOUT = "\n\r\t"
+
+
+_ACTS = {
+    act.__name__: act
+    for act in (
+        acts_of_broker, acts_of_cluster, acts_of_finding, acts_of_log_dirs, acts_of_tenant, acts_of_topic
+    )
+}  # fmt: skip
 
 
 class Renderer:
@@ -67,7 +84,7 @@ class Renderer:
             path=lambda text: quote(str(text), safe=""),
         )
         self._environment.globals.update(
-            static=static_url, url=url, gravity=gravity_of, kind_name=name_of, where_of=where_of
+            static=static_url, url=url, gravity=gravity_of, kind_name=name_of, where_of=where_of, **_ACTS
         )
 
     def __call__(self, request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
@@ -115,13 +132,6 @@ def theme_of(request: Request) -> str:
     """What the person has chosen; empty: as the system has it."""
     chosen = request.cookies.get(THEME_COOKIE, "")
     return chosen if chosen in THEMES else ""
-
-
-def url(*path: object, **query: object) -> str:
-    """Of a page of the console: url("clusters", name, page=2). Empty values are left out."""
-    given = {key: value for key, value in query.items() if value not in ("", None)}
-    where = "/".join(quote(str(part), safe="") for part in path)
-    return f"/console/{where}" + (f"?{urlencode(given)}" if given else "")
 
 
 @cache

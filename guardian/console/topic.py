@@ -12,8 +12,8 @@ from guardian.console.cluster import RATINGS, Name
 from guardian.console.health import latest
 from guardian.console.heat import traffic
 from guardian.console.paging import Columns, List, page_of
-from guardian.console.rendering import url
 from guardian.console.sections import get
+from guardian.console.urls import url
 from guardian.console.views import ReadingPages
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster

@@ -20,7 +20,8 @@ from fastapi.responses import Response
 
 from guardian.console.live import LiveFeeds, Look, fingerprint
 from guardian.console.looking import Looks
-from guardian.console.rendering import Renderer, url
+from guardian.console.rendering import Renderer
+from guardian.console.urls import url
 from guardian.errors import GuardianError
 from guardian.model.topology import Cluster
 from guardian.web.keeping import StillBeingRead

@@ -10,8 +10,8 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.paging import Columns, List, page_of
-from guardian.console.rendering import url
 from guardian.console.sections import get
+from guardian.console.urls import url
 from guardian.console.views import ReadingPages
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Machine, Tenant, Topic

@@ -1018,7 +1018,7 @@ class _Budget:
 
 
 def _setting(key: str, value: str) -> SettingInForce:
-    default = _DEFAULTS[TOPIC].get(key)
+    default = DEFAULTS[TOPIC].get(key)
     if default is None:
         return SettingInForce(key, value, ConfigOrigin.TOPIC)
     return SettingInForce(key, value, ConfigOrigin.TOPIC, f"{key}={default}", ConfigOrigin.DEFAULT)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Annotated
 
@@ -19,9 +18,10 @@ from fastapi import File, Form, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from guardian.console.live import LiveFeeds
-from guardian.console.paging import Asked, page_of
-from guardian.console.rendering import Renderer, url
+from guardian.console.paging import Asked
+from guardian.console.rendering import Renderer
 from guardian.console.sections import Pages, get, post, router_of
+from guardian.console.urls import url
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.interop import reassignment_json
 from guardian.model.plan import Plan
@@ -29,17 +29,7 @@ from guardian.model.tasks import ReplicationFactor
 from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket
 from guardian.model.units import bytes_text, parse_rate
-from guardian.planning.pages.plans_view import (
-    MOVE_COLUMNS,
-    DrawnPlan,
-    broker_rows,
-    drawn,
-    most_concerned,
-    move_row,
-    move_text,
-    resources_of,
-    title_of,
-)
+from guardian.planning.pages.plans_view import DrawnPlan, drawn, shown_plan
 from guardian.security.rules.routing import OPERATE, VIEW
 from guardian.tickets.pages.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
 from guardian.tickets.pages.tickets_kept import Recent
@@ -54,7 +44,6 @@ _FRESH_S = 30.0  # which plan a ticket carries does not change
 _LIST_FRESH_S = 1.5
 _KEPT_S = 600.0  # a plan never changes; the racks of one that does not name them do, sometimes
 _MOST_DRAWN = 16
-_BROKERS_SHOWN = 50
 _DEFAULT_THROTTLE = bytes_text(DEFAULT_THROTTLE)
 _STATUS = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
 
@@ -226,27 +215,21 @@ class PlanPages:
         ticket_id: str = "",
         hidden: Mapping[str, str] | None = None,
     ) -> Response:
-        plan, chosen = shown.plan, resource or shown.uneven
-        of_brokers = broker_rows(plan, shown.between_brokers, chosen)
-        moves = page_of(shown.moves, asked, partial(move_text, shown.names), MOVE_COLUMNS, "order")
+        where = url("tickets", ticket_id, "plan") if ticket_id else ""
         return self._render(
             request,
             "plan.html",
             section="tickets" if ticket_id else "plans",
-            title=f"Plan: {plan.kind} of {plan.cluster}",
+            title=f"Plan: {shown.plan.kind} of {shown.plan.cluster}",
             crumbs=_crumbs(ticket_id),
-            plan=plan,
-            shown=shown,
             ticket_id=ticket_id,
             hidden=hidden,
-            where=url("tickets", ticket_id, "plan") if ticket_id else "",
-            resource=chosen,
-            resources=resources_of(plan),
-            resource_title=title_of(chosen),
-            brokers=most_concerned(of_brokers, _BROKERS_SHOWN),
-            brokers_in_all=len(of_brokers),
-            moves=moves.shown_as(lambda each: move_row(*each, shown.names)),
-            keep={"resource": resource},
+            make_url=url("plans", "ticket"),
+            again="",
+            error="",
+            asks_name=False,
+            name="",
+            **shown_plan(shown, asked, resource, where),
         )
 
     def _racks_of(self, key: tuple[Person, str]) -> Mapping[int, str]:

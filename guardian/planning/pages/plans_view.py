@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from guardian.console.paging import Columns
+from guardian.console.paging import Asked, Columns, page_of
 from guardian.execution.rules.lasting import lasting_text
 from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import (
@@ -29,6 +30,7 @@ MOVED_LEADERS = "moved_leaders"
 # A picture with more bands than these tells nothing; the rest is one band.
 MOST_FLOWS = 24
 MOST_BARS = 400
+_BROKERS_SHOWN = 50
 _OTHERS = "others"
 _UNITS: dict[str, str] = {
     LoadResource.CPU: "%",
@@ -350,3 +352,23 @@ def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
         tuple(enumerate(plan.moves, start=1)),
         lasting_text(plan),
     )
+
+
+def shown_plan(shown: DrawnPlan, asked: Asked, resource: str, where: str) -> dict[str, object]:
+    """Return what the template of a plan is given of it. `resource` is what its table of brokers shows (empty: what is
+    most uneven), `where` its own address, under which moves are searched and sorted (empty: they are not)."""
+    plan, chosen = shown.plan, resource or shown.uneven
+    of_brokers = broker_rows(plan, shown.between_brokers, chosen)
+    moves = page_of(shown.moves, asked, partial(move_text, shown.names), MOVE_COLUMNS, "order")
+    return {
+        "plan": plan,
+        "shown": shown,
+        "where": where,
+        "resource": chosen,
+        "resources": resources_of(plan),
+        "resource_title": title_of(chosen),
+        "brokers": most_concerned(of_brokers, _BROKERS_SHOWN),
+        "brokers_in_all": len(of_brokers),
+        "moves": moves.shown_as(lambda each: move_row(*each, shown.names)),
+        "keep": {"resource": resource},
+    }

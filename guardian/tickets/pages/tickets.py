@@ -25,8 +25,9 @@ from fastapi.responses import RedirectResponse, Response
 from guardian.client import GuardianClient, TicketPage
 from guardian.console.live import LiveFeeds, Look
 from guardian.console.paging import Asked, Page, page_of
-from guardian.console.rendering import Renderer, url
+from guardian.console.rendering import Renderer
 from guardian.console.sections import Pages, get, post, router_of
+from guardian.console.urls import url
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.execution.operations.asking import describe_ask
 from guardian.model.event import EventKind
