@@ -31,6 +31,7 @@ ELSEWHERE = {
     "deploy/spark/README.md": "guides/spark.md",
     "deploy/systemd/README.md": "guides/systemd.md",
     "deploy/container/README.md": "guides/container.md",
+    "deploy/compose/README.md": "guides/compose.md",
     "deploy/helm/README.md": "guides/helm.md",
     "raft/README.md": "design/raft.md",
     "metastore/README.md": "design/metastore.md",

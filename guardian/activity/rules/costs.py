@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from guardian.activity.model import CostLine, PriceList, Prices
 
@@ -53,7 +54,7 @@ def dearest_first(lines: Iterable[CostLine], prices: PriceList | None, span_ms: 
 
 
 def _sum(tenant: str, lines: Sequence[CostLine]) -> CostLine:
-    sums = {
+    sums: dict[str, Any] = {
         name: None if None in (amounts := [getattr(line, name) for line in lines]) else sum(amounts)
         for name in ("produced", "fetched", "requests", "stored", "tiered")
     }
