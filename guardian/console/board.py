@@ -99,7 +99,7 @@ def badness(line: BoardLine) -> Badness:
         line.findings or 0,
         line.health.rank,
         line.load.fullest.share if line.load.fullest is not None else 0.0,
-        line.load.unevenness.above if line.load.unevenness is not None else 0.0,
+        line.load.unevenness.spread if line.load.unevenness is not None else 0.0,
     )
 
 
@@ -114,7 +114,7 @@ def load_of(seen: ClusterSeen | None) -> Load:
         total(seen, "bytes_out"),
         sum(busy) / len(busy) if busy else None,
         _fullest(seen),
-        max(skews(seen), key=lambda each: each.above, default=None),
+        max(skews(seen), key=lambda each: each.spread, default=None),
         sparkline(_until_now(sums(seen, "bytes_in")), show_rate, span),
     )
 

@@ -39,6 +39,7 @@ from guardian.console.paging import List, page_of
 from guardian.console.sections import get
 from guardian.console.views import ClusterView, ReadingPages
 from guardian.errors import InvalidInput
+from guardian.model.quota import quota_text
 from guardian.model.ticket import Ticket
 from guardian.model.tickets.progress import Progress
 from guardian.model.topology import BrokerState, Cluster
@@ -85,6 +86,7 @@ class ClusterPages(ReadingPages):
         return view.shown(
             "cluster.html",
             name,
+            known=view.fingerprint(found.told),
             findings=found.findings,
             findings_in_all=found.findings_in_all,
             health=found.health,
@@ -102,7 +104,7 @@ class ClusterPages(ReadingPages):
             page = view.fingerprint(self._overview(view, name).told)
             safety = self._views.of_cluster(request, name, "durability")
             report = safety.part(self._looks.durability_soon, name)
-            return {"page": page, "safety": safety.fingerprint(report and report.SerializeToString(deterministic=True))}
+            return {"page": page, "safety": _told_of(safety, report)}
 
         return self._views.live(request, f"cluster {name}", look)
 
@@ -154,6 +156,17 @@ class ClusterPages(ReadingPages):
             skews=skews(seen) if seen else [],
         )
 
+    @get("/clusters/{cluster}/quotas", VIEW_CLUSTER)
+    def quotas(self, request: Request, name: Name) -> Response:
+        view = self._views.of_cluster(request, name)
+        return view.shown(
+            "quotas.html",
+            f"Quotas of {name}",
+            ("Quotas", ""),
+            report=view.part(self._looks.quotas, name),
+            quota_text=quota_text,
+        )
+
     @get("/clusters/{cluster}/durability", VIEW_CLUSTER)
     def durability(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "durability")
@@ -164,6 +177,7 @@ class ClusterPages(ReadingPages):
             f"How safe {name} is",
             ("Durability", ""),
             report=report,
+            known=_told_of(view, report),
             health=self._health(view, findings, view.if_there(self._looks.seen, name), report),
             ratings=RATINGS,
             missing=sum(each.under_replicated for each in report.topics) if report else None,
@@ -212,6 +226,11 @@ class ClusterPages(ReadingPages):
             page=page_of(lines, asked, topic_text, TOPIC_COLUMNS, "name"),
             is_known=bool(sizes),
         )
+
+
+def _told_of(view: ClusterView, report: pb.DurabilityReport | None) -> str:
+    """Return the fingerprint of what a page shows of how safe the data is."""
+    return view.fingerprint(report.SerializeToString(deterministic=True) if report is not None else None)
 
 
 def _at_a_glance(cluster: Cluster, seen: ClusterSeen | None, serving: Serving | None) -> dict[str, object]:

@@ -28,7 +28,7 @@ CLUSTER_COLUMNS: Columns[BoardLine] = {
     "brokers": lambda line: len(line.cluster.brokers),
     "load": lambda line: line.load.bytes_in,
     "fullest": lambda line: line.load.fullest.share if line.load.fullest is not None else None,
-    "unevenness": lambda line: line.load.unevenness.above if line.load.unevenness is not None else None,
+    "unevenness": lambda line: line.load.unevenness.spread if line.load.unevenness is not None else None,
     "findings": lambda line: line.findings,
     "tickets": lambda line: line.tickets_running,
 }
@@ -69,6 +69,7 @@ class FederationPages(ReadingPages):
         return view.shown(
             "federation.html",
             "Federation",
+            known=view.fingerprint(board),
             page=page_of(board.lines, asked, cluster_text, CLUSTER_COLUMNS, "-health"),
             idcs=idc_lines(clusters),
             brokers=_brokers_of(clusters),

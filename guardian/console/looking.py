@@ -73,6 +73,8 @@ class Looks:
         self._cordons = self._keep(self._asking(lambda client: client.cordons), 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
         self._usage = self._keep(self._look_usage, 30, 300)
+        self._settings = self._keep(self._look_settings, 10, 60)
+        self._quotas = self._keep(self._asking(lambda client: client.client_quotas), 10, 60)
         self._costs = self._keep(self._look_costs, 30, 300)
         self._tiered = self._keep(self._look_tiered, 20, 300, short_s)
         self._copying = self._keep(self._look_copying, 2, 10, short_s)
@@ -178,6 +180,14 @@ class Looks:
         """Of the last day."""
         return self._usage.of(_By(self._web.user_of(request), cluster))
 
+    def settings(self, request: Request, cluster: str, topic: str) -> insight_pb2.DescribeTopicsReply:
+        """Asks Kafka."""
+        return self._settings.of(_By(self._web.user_of(request), cluster, topic))
+
+    def quotas(self, request: Request, cluster: str) -> insight_pb2.QuotasReport:
+        """Asks Kafka."""
+        return self._quotas.of(_By(self._web.user_of(request), cluster))
+
     def costs(
         self, request: Request, cluster: Cluster
     ) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
@@ -280,6 +290,10 @@ class Looks:
     def _look_usage(self, key: _By) -> activity_pb2.ListTenantUsageReply:
         until_ms = self._web.now_ms() + 1
         return self._client(key).tenant_usage(key.asked[0], max(0, until_ms - 24 * HOUR_MS), until_ms)
+
+    def _look_settings(self, key: _By) -> insight_pb2.DescribeTopicsReply:
+        cluster, topic = key.asked
+        return self._client(key).described_topics(cluster, [topic], with_settings=True)
 
     def _look_costs(self, key: _By) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
         cluster, cluster_id = key.asked

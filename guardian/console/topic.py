@@ -16,6 +16,7 @@ from guardian.console.sections import get
 from guardian.console.urls import url
 from guardian.console.views import ReadingPages
 from guardian.errors import NotFound
+from guardian.model.setting_in_force import ORIGIN_WORDS
 from guardian.model.topology import Cluster
 from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ReplicaSeen, TopicSeen
@@ -94,6 +95,19 @@ class TopicPages(ReadingPages):
             tiered=view.if_any(self._looks.tiered, view.cluster, topic),
             **in_sum(lines),
             **_traffic(seen),
+        )
+
+    @get("/clusters/{cluster}/topics/{topic}/configuration", VIEW_CLUSTER)
+    def configuration(self, request: Request, name: Name, topic: str) -> Response:
+        view = self._views.of_cluster(request, name)
+        reply = view.part(self._looks.settings, name, topic)
+        return view.shown(
+            "configuration.html",
+            f"Configuration of {topic}",
+            (topic, url("clusters", name, "topics", topic)),
+            ("Configuration", ""),
+            described=next((each for each in reply.topics if each.topic == topic), None) if reply else None,
+            origins=ORIGIN_WORDS,
         )
 
     @get("/clusters/{cluster}/topics/{topic}/activity", VIEW_CLUSTER)

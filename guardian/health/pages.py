@@ -90,6 +90,7 @@ class FindingPages(ReadingPages):
         return view.shown(
             "findings.html",
             f"Findings in {cluster}" if cluster else "Findings",
+            known=view.fingerprint(found.told),
             cluster=cluster,
             page=page_of(found.lines, asked, finding_text, FINDING_COLUMNS, "gravity"),
             in_grace=found.in_grace,

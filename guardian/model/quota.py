@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote
 
 from guardian.errors import InvalidInput
 from guardian.model.topology import TopicPartition
+from guardian.model.units import human_bytes
 
 EVERY = "<default>"  # as kafka-configs writes it
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -154,3 +155,10 @@ class GroupMembers:
 
     members: tuple[GroupMember, ...] = ()
     silent: frozenset[int] = frozenset()
+
+
+def quota_text(key: str, value: float) -> str:
+    """Return a quota's limit in words: bytes/s, percent of a thread's time, or so many a second."""
+    if key.endswith("byte_rate"):
+        return f"{human_bytes(value)}/s"
+    return f"{value:g} %" if key == "request_percentage" else f"{value:g}/s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,6 +15,15 @@ class ConfigOrigin(Enum):
     ALL_BROKERS = 3  # likewise, on the resource without a name
     BROKER_FILE = 4  # in the file of the broker that answered
     DEFAULT = 5
+
+
+ORIGIN_WORDS: Mapping[int, str] = {
+    ConfigOrigin.TOPIC.value: "topic",
+    ConfigOrigin.BROKER.value: "broker",
+    ConfigOrigin.ALL_BROKERS.value: "all brokers",
+    ConfigOrigin.BROKER_FILE.value: "broker's file",
+    ConfigOrigin.DEFAULT.value: "Kafka's default",
+}
 
 
 @dataclass(frozen=True, slots=True)

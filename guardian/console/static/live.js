@@ -8,6 +8,7 @@ const live = (() => {
   const AGAIN_S = 5; // after a stream was refused; then less and less often
   const SELDOM_S = 300;
   const SILENT_S = 20; // without a stream for so long: the page says that it may be old
+  const ROOT = "[data-live-part][data-live]";
 
   // Somebody types in it or is about to let a button go: it is left as it is for a while.
   const isInUse = (part) => part.querySelector("input:focus, select:focus, textarea:focus, :active") !== null;
@@ -108,54 +109,49 @@ const live = (() => {
     open();
   }
 
-  // Says on the page since when nothing of it is renewed: what it shows may not be so any more.
+  // A sentence at the top of the page; empty: none.
+  function warn(words) {
+    const told = document.getElementById("silent");
+    told.textContent = words;
+    told.hidden = !words;
+  }
+
+  // Says since when nothing of the page is renewed: what it shows may not be so any more.
   function silence() {
     let waiting = 0;
     return (isHeard) => {
-      const told = document.getElementById("silent");
-      clearTimeout(waiting);
-      waiting = 0;
-      if (isHeard) { if (told) told.hidden = true; return; }
-      if (!told || !told.hidden) return;
+      if (isHeard) { clearTimeout(waiting); waiting = 0; warn(""); return; }
+      if (waiting) return;
       const since = units.clock(Date.now() / 1000, 1);
-      waiting = setTimeout(() => {
-        told.textContent = `Not live since ${since} UTC: the member does not answer, what you see may be old.`;
-        told.hidden = false;
-      }, SILENT_S * 1000);
+      const say = () => warn(`Not live since ${since} UTC: the member does not answer, what you see may be old.`);
+      waiting = setTimeout(say, SILENT_S * 1000);
     };
   }
 
   const selector = (part) => `#${CSS.escape(part.id)}`;
   const parts = () => [...document.querySelectorAll("[data-live-part][id]")].map(selector);
 
-  // What is asked for by itself comes first, with the headline that belongs to it: that is never better than its numbers.
-  async function again(names) {
+  // Each part says by which fingerprint it was made; what the feed tells is compared with that. What is asked for by itself
+  // comes first, with the headline that belongs to it: a headline is never better than the numbers below it.
+  async function catchUp(message) {
     for (const part of document.querySelectorAll("[data-live-again]")) {
-      if (!names.includes(part.dataset.liveKey) || isInUse(part)) continue;
+      const told = message[part.dataset.liveKey];
+      if (told === undefined || told === part.dataset.liveKnown || isInUse(part)) continue;
       await htmx.ajax("GET", part.dataset.liveAgain, { source: part, target: selector(part), swap: "outerHTML" }).catch(() => {});
     }
+    if (document.querySelector(ROOT).dataset.liveKnown !== message.page) await renew(...parts());
   }
 
   function page(root) {
-    let known = null;
-    let changed = new Set();
-    const renewed = paced(async () => {
-      const names = [...changed];
-      changed = new Set();
-      await again(names);
-      if (names.includes("page")) await renew(...parts());
-    });
-    // The first message tells what is so now: the page may be older than that by as long as it took to open the stream.
-    stream(root.dataset.live, (message) => {
-      const names = Object.keys(message).filter((name) => !known || known[name] !== message[name]);
-      known = message;
-      names.forEach((name) => changed.add(name));
-      if (names.length) renewed();
-    }, null, silence());
+    let newest = {};
+    const renewed = paced(() => catchUp(newest));
+    const change = (message) => { newest = message; renewed(); };
+    const over = () => warn("Not live any more: what this page shows is gone, or no longer yours to see.");
+    stream(root.dataset.live, change, over, silence());
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    const root = document.querySelector("[data-live-part][data-live]");
+    const root = document.querySelector(ROOT);
     if (root) page(root);
   });
   return { isInUse, typed, renew, paced, stream, LEAST_S };

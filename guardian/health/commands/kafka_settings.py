@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -11,18 +10,12 @@ from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputO
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import NotFound
-from guardian.model.units import human_bytes
+from guardian.model.quota import quota_text
+from guardian.model.setting_in_force import ORIGIN_WORDS
 from protos.guardian.v1 import insight_pb2 as pb
 
 quotas = typer.Typer(help="What Kafka lets clients use, by user and client id.", no_args_is_help=True)
 
-_ORIGINS: Mapping[int, str] = {
-    pb.SET_ON_TOPIC: "topic",
-    pb.SET_ON_BROKER: "broker",
-    pb.SET_ON_ALL_BROKERS: "all brokers",
-    pb.SET_IN_BROKER_FILE: "broker's file",
-    pb.KAFKA_DEFAULT: "Kafka's default",
-}
 _HIDDEN = "hidden by Kafka"
 
 
@@ -82,7 +75,7 @@ def list_quotas(
             quota.user if quota.HasField("user") else "any",
             quota.client_id if quota.HasField("client_id") else "any",
             key,
-            _quota(key, value),
+            quota_text(key, value),
         )
         for quota in report.quotas
         for key, value in sorted(quota.values.items())
@@ -91,13 +84,6 @@ def list_quotas(
 
 
 def _row(setting: pb.SettingInForce) -> tuple[str, ...]:
-    otherwise = f"{setting.otherwise} ({_ORIGINS.get(setting.otherwise_origin, '?')})" if setting.otherwise else "-"
+    otherwise = f"{setting.otherwise} ({ORIGIN_WORDS.get(setting.otherwise_origin, '?')})" if setting.otherwise else "-"
     value = setting.value if setting.HasField("value") else _HIDDEN
-    return setting.key, value, _ORIGINS.get(setting.origin, "?"), otherwise
-
-
-def _quota(key: str, value: float) -> str:
-    """Return the limit in words: bytes/s, percent of the time of a thread, changes a second."""
-    if key.endswith("byte_rate"):
-        return f"{human_bytes(value)}/s"
-    return f"{value:g} %" if key == "request_percentage" else f"{value:g}/s"
+    return setting.key, value, ORIGIN_WORDS.get(setting.origin, "?"), otherwise

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Form, Request
 from fastapi.responses import RedirectResponse, Response
@@ -181,7 +181,7 @@ class AskPages:
     ) -> Response:
         form = FORMS[asked.form]
         above = (*self._above(request, asked.cluster), ("Ask", url("clusters", asked.cluster, "ask")))
-        common = {
+        common: dict[str, Any] = {
             "section": "plans",
             "title": f"{form.wish}: {asked.cluster}",
             "crumbs": (*above, ("Plan", "")),

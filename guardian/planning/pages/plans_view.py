@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from guardian.console.paging import Asked, Columns, page_of
 from guardian.execution.rules.lasting import lasting_text
@@ -354,7 +355,7 @@ def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
     )
 
 
-def shown_plan(shown: DrawnPlan, asked: Asked, resource: str, where: str) -> dict[str, object]:
+def shown_plan(shown: DrawnPlan, asked: Asked, resource: str, where: str) -> dict[str, Any]:
     """Return what the template of a plan is given of it. `resource` is what its table of brokers shows (empty: what is
     most uneven), `where` its own address, under which moves are searched and sorted (empty: they are not)."""
     plan, chosen = shown.plan, resource or shown.uneven

@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from deploy.local import ports, processes
+from deploy.local import answering, ports, processes
+from deploy.local.fleet.listening import SimulatedKafka
+from deploy.local.fleet.model import BrokerModel
+from deploy.local.fleet.run import clusters_of
+from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
 from guardian.model.federation import Entry, Machine, Tenant, Topic
@@ -21,6 +25,7 @@ from protos.guardian.v1 import federation_pb2 as pb
 from tests.integration.browser import chromium_browser, complaints_of, settled, window
 from tests.integration.collection.test_fleet import rounds_of
 from tests.patience import CALL_S, wait_for
+from tests.simulated import served
 
 pytestmark = pytest.mark.integration
 
@@ -75,15 +80,15 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     home = tmp_path_factory.mktemp("console")
     group = plan_members(1, home)
     member = start_member(group[0], group, home / "lake", home / "g1.log")
-    fleet = None
+    running = None
     try:
         wait_ready([member])
-        fleet = processes.spawn(_fleet(member), home / "fleet.log")
+        running = processes.spawn(_fleet(member), home / "fleet.log")
         wait_for("the fleet is collected twice", lambda: rounds_of(home / "lake", 60) >= 2, every_s=0.5)
         _name_things(member)
         yield Console(member.url, member)
     finally:
-        processes.stop_all([each for each in (fleet, member.process) if each])
+        processes.stop_all([each for each in (running, member.process) if each])
 
 
 @pytest.fixture(scope="module")
@@ -199,12 +204,9 @@ def test_without_scripts_there_are_the_same_tables_and_links_for_the_rest(consol
         page.get_by_role("link", name="What is under-replicated, and how safe the data is").click()
         page.wait_for_url("**/durability")
         assert page.get_by_role("heading", name="How safe the data is").is_visible()
-        # A simulated cluster tells no settings, without which nothing can be rated: why is said, no number is made up.
-        why = page.locator(".note.warn").all_inner_texts()
-        assert len(why) == 1
-        assert "cluster sim-1" in why[0]
-        assert "does not support the 'DescribeConfigsRequest'" in why[0]
-        assert page.locator("#content").get_by_text("Under-replicated").count() == 0
+        assert page.locator(".note.warn").count() == 0
+        assert page.get_by_text("Under-replicated partitions").is_visible()
+        assert page.locator("tbody tr").count() > 10
         page.get_by_role("link", name="Brokers", exact=True).click()
         assert page.locator("tbody tr").count() == 20
         page.get_by_role("link", name="Switch between light and dark").click()
@@ -212,6 +214,40 @@ def test_without_scripts_there_are_the_same_tables_and_links_for_the_rest(consol
         page.get_by_label("Find a cluster, broker, topic or ticket").fill("pay")
         page.get_by_label("Find a cluster, broker, topic or ticket").press("Enter")
         page.wait_for_url("**/tenants/pay")
+
+
+def test_the_board_and_a_clusters_page_tell_by_themselves_of_a_broker_that_died(
+    console: Console, chromium: Browser
+) -> None:
+    shape = fleet(FleetSpec(30, 20, 5, base_port=ports.pick_pair()))[4]
+    kafka = SimulatedKafka(shape)
+    reporters = [BrokerModel(shape, position) for position in range(len(shape.brokers))]
+    row = f'() => [...document.querySelectorAll("#clusters tr")].find((one) => one.innerText.includes("{shape.name}"))'
+    with served(kafka, reporters), window(chromium) as context:
+        with GuardianClient([console.member.grpc], timeout_s=CALL_S) as client:
+            answering.register(client, clusters_of([shape])[0])
+        board, cluster = context.new_page(), context.new_page()
+        said = [complaints_of(board), complaints_of(cluster)]
+        board.goto(console.at(""))
+        cluster.goto(console.at(f"clusters/{shape.name}"))
+        for page in (board, cluster):
+            page.wait_for_function("() => document.querySelector('[data-live]')")
+        board.wait_for_function(f"() => ({row})()?.innerText.includes('6 of 6')")
+        cluster.wait_for_function("() => document.querySelector('#now')?.innerText.includes('6 of 6')")
+        board.get_by_label("Cluster, data centre or trouble").fill("half typed")
+
+        kafka.truth.kill_broker(6)
+        board.wait_for_function(f"() => ({row})()?.innerText.includes('5 of 6')")
+        cluster.wait_for_function("() => document.querySelector('#now')?.innerText.includes('5 of 6')")
+        assert "healthy" not in str(board.evaluate(f"() => ({row})().innerText"))
+        cluster.wait_for_function("() => !document.querySelector('#health').innerText.includes('healthy')")
+        first = board.locator("#clusters tbody tr").first.inner_text()
+        assert shape.name in first, "the worst is first, without a click"
+        assert board.get_by_label("Cluster, data centre or trouble").input_value() == "half typed"
+        cluster.get_by_text("What is wrong").wait_for()
+        assert said == [[], []]
+        with GuardianClient([console.member.grpc], timeout_s=CALL_S) as client:
+            client.remove_cluster(shape.name)
 
 
 def _fleet(member: Member) -> list[str]:

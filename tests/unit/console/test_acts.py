@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -18,9 +19,10 @@ from guardian.console.acts import (
 from guardian.planning.pages.asking import FORMS, AskForm, PlanForm
 from protos.guardian.v1 import insight_pb2 as pb
 
+KINDS = cast("list[pb.FindingKind]", pb.FindingKind.values())
 FINDINGS = [
     act
-    for kind in pb.FindingKind.values()
+    for kind in KINDS
     for act in acts_of_finding(pb.Finding(kind=kind, cluster="a b", subject="broker 3", brokers=[3]))
 ]
 ACTS = [
@@ -55,6 +57,6 @@ def test_a_link_fills_a_form_as_far_as_anybody_can(act: Act) -> None:
 
 def test_findings_that_a_plan_ends_lead_to_it() -> None:
     assert {pb.BROKER_DOWN, pb.SKEW, pb.DISK_FILLS, pb.SLOW_DISK} <= {
-        kind for kind in pb.FindingKind.values() if acts_of_finding(pb.Finding(kind=kind, cluster="c", brokers=[1]))
+        kind for kind in KINDS if acts_of_finding(pb.Finding(kind=kind, cluster="c", brokers=[1]))
     }
     assert acts_of_log_dirs("c", 3, []) == ()

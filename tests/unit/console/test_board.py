@@ -114,7 +114,7 @@ def test_the_load_of_a_cluster_is_that_of_its_brokers() -> None:
     assert load.fullest.share == pytest.approx(0.7)
     assert load.unevenness is not None
     assert load.unevenness.name == "bytes in"
-    assert load.unevenness.above == pytest.approx(0.5)
+    assert load.unevenness.spread == pytest.approx(0.5)
     assert load.trend is not None
     assert load.trend.words.startswith("the last 4 min: 60 B/s to 60 B/s"), load.trend.words
     assert len(load.trend.dots) == 2, "with a gap between them"

@@ -39,7 +39,9 @@ PATHS = (
     "/console/clusters/live/topics",
     "/console/clusters/live/topics/t",
     "/console/clusters/live/topics/t/activity",
+    "/console/clusters/live/topics/t/configuration",
     "/console/clusters/live/topics/t/durability",
+    "/console/clusters/live/quotas",
     "/console/clusters/live/costs",
     "/console/clusters/live/ask",
     "/console/clusters/live/ask/relieve?brokers=1",
@@ -200,6 +202,7 @@ def test_a_feed_tells_of_what_changes_and_ends_for_who_may_not_look_any_more(
         def change() -> None:
             monkeypatch.setattr(made.client, "findings", lambda *_: insight_pb2.FindingsReport(findings=[finding]))
 
+        made_before = made.page("/console/clusters/live")
         steps = [threading.Timer(3.0, change), threading.Timer(9.0, lambda: setattr(made, "person", Stranger()))]
         for step in steps:
             step.start()
@@ -209,8 +212,11 @@ def test_a_feed_tells_of_what_changes_and_ends_for_who_may_not_look_any_more(
         for step in steps:
             step.join()
         made.person = Local()
+        shown = re.search(r'data-live-known="([0-9a-f]+)"', made_before)
         pages = [json.loads(line.removeprefix("data: "))["page"] for line in events if '"page"' in line]
         assert len(set(pages)) >= 2, events
+        assert shown is not None
+        assert pages[0] == shown[1], "what has not changed is not asked for again"
         assert events[-2:] == ["event: over", "data: {}"]
         made.person = Stranger()
         assert made.browser.get("/console/clusters/live/live").status_code == 404
@@ -281,6 +287,33 @@ def test_a_topic_is_shown_with_its_owner_and_where_it_lives(console: Site) -> No
     assert "Not known: no replica was seen of late" in unseen
     assert figures(unseen).keys() >= {"Partitions", "Under-replicated", "No leader seen", "Size of all replicas"}
     assert {value for name, value in figures(unseen).items() if name != "Tiered"} == {"not known"}
+
+
+def test_configurations_quotas_and_costs_are_as_kafka_tells_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = [
+        insight_pb2.SettingInForce(
+            key="retention.ms",
+            value="5",
+            origin=insight_pb2.SET_ON_TOPIC,
+            otherwise="log.retention.hours=168",
+            otherwise_origin=insight_pb2.KAFKA_DEFAULT,
+        ),
+        insight_pb2.SettingInForce(key="a.password", origin=insight_pb2.SET_IN_BROKER_FILE),
+    ]
+    described = insight_pb2.DescribeTopicsReply(topics=[insight_pb2.DescribedTopic(topic="t", settings=settings)])
+    quota = insight_pb2.ClientQuota(user="alice", values={"producer_byte_rate": 5000.0, "request_percentage": 50.0})
+    with site(tmp_path) as made:
+        monkeypatch.setattr(made.client, "described_topics", lambda *_, **__: described)
+        text = made.page("/console/clusters/live/topics/t/configuration")
+        assert all(words in text for words in ("retention.ms", "log.retention.hours=168", "hidden by Kafka", "s file<"))
+        monkeypatch.setattr(made.client, "client_quotas", lambda _: insight_pb2.QuotasReport(quotas=[quota]))
+        text = made.page("/console/clusters/live/quotas")
+        assert all(words in text for words in ("alice", "any", "5.0 kB/s", "50 %"))
+        text = made.page("/console/clusters/live/costs")
+        assert "Not known: traffic: audit.url is not set" in text
+        assert "Nothing has a price" in text
 
 
 def test_a_tenant_with_its_topics_brokers_and_machines(console: Site) -> None:

@@ -51,7 +51,8 @@ class Stage:
         return self.answer(on_progress)
 
     def post(self, path: str, **fields: str) -> httpx.Response:
-        return self.web.post(path, data=fields, follow_redirects=False)
+        answer: httpx.Response = self.web.post(path, data=fields, follow_redirects=False)
+        return answer
 
     def asked(self, form: str, **fields: str) -> str:
         """Return the page of what is asked for by a form."""
