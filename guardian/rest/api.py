@@ -26,8 +26,8 @@ from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.event import EventKind
 from guardian.model.links import LinkSettings
+from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.model.plan import Plan
-from guardian.model.tasks import CreateTopic, MigrateIdc
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
 from guardian.model.wire.entries import directory_of_entries
@@ -36,6 +36,7 @@ from guardian.model.wire.federation import cluster_to_proto
 from guardian.model.wire.plans import plan_to_proto
 from guardian.model.wire.previews import preview_to_proto, progress_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
+from guardian.planning.making import Known, make_plan
 from guardian.planning.model import Lane
 from guardian.rest.bodies import ActionBody, FaultBody, PlanBody, ThrottleBody, TicketBody
 from guardian.rest.parts import Job, RestParts, host_of, person_of, require_role, settled
@@ -255,8 +256,8 @@ class Api:
             """
             user = self._user(request)
             require_role(user, Role.VIEWER, cluster)
-            what = f"{body.kind} of cluster {cluster}"
-            made: Plan = await self._in_turn(request, user, what, lambda job: self._made(job, user, cluster, body))
+            order, what = body.order(), f"{body.kind} of cluster {cluster}"
+            made: Plan = await self._in_turn(request, user, what, lambda job: self._made(job, user, cluster, order))
             return JsonAnswer(as_dict(plan_to_proto(made)))
 
         @self._get("/plans/{plan_hash}", VIEW, _ref("Plan"), "It.", "plans")
@@ -448,13 +449,13 @@ class Api:
             return rehearsed
         if asked is None:
             return await run_in_threadpool(self._created, user, body, lambda: _read(body))
-        work = partial(self._planned, user, body, asked)
+        work = partial(self._planned, user, body, asked.order())
         found: tuple[Ticket, Plan | None] = await self._in_turn(
             request, user, f"{asked.kind} of cluster {body.cluster}", work
         )
         return found
 
-    def _planned(self, user: Identity, body: TicketBody, asked: PlanBody, job: Job) -> tuple[Ticket, Plan | None]:
+    def _planned(self, user: Identity, body: TicketBody, asked: PlanOrder, job: Job) -> tuple[Ticket, Plan | None]:
         def made() -> Plan:
             plan = self._made(job, user, body.cluster, asked)
             job.step("Ticket", "the plan becomes a ticket")  # raises for one whose client is gone: it makes no ticket
@@ -462,12 +463,11 @@ class Api:
 
         return self._created(user, body, made)
 
-    def _made(self, job: Job, user: Identity, cluster: str, body: PlanBody) -> Plan:
-        job.step("OptimizationProposals", f"the plan of kind {body.kind} is made and checked")
-        directory = _directory(self._parts.client_for(user), cluster, body)
-        planner = self._parts.planner
-        settings = body.settings(planner.settings)
-        return planner.plan(job, cluster, body.task(cluster, directory), settings)
+    def _made(self, job: Job, user: Identity, cluster: str, order: PlanOrder) -> Plan:
+        client, until_ms = self._parts.client_for(user), self._parts.now_ms()
+        since_ms = until_ms - order.window_ms if order.window_ms else 0
+        known = Known(lambda: _directory(client, cluster, order), lambda: client.lines(cluster, since_ms, until_ms + 1))
+        return make_plan(self._parts.planner, job, cluster, order, known)
 
     def _created(self, user: Identity, body: TicketBody, made: Callable[[], Plan]) -> tuple[Ticket, Plan | None]:
         client, author = self._parts.client_for(user), _actor(user, body.author)
@@ -538,14 +538,21 @@ def _cluster(client: GuardianClient, name: str) -> Cluster:
     return found
 
 
-def _directory(client: GuardianClient, cluster: str, body: PlanBody) -> Directory:
-    """As far as this plan needs it."""
+def _directory(client: GuardianClient, cluster: str, order: PlanOrder) -> Directory:
+    """Return as much of it as this plan needs, and whoever asks may see."""
+    clusters: tuple[Cluster, ...] = ()
     entries: list[federation_pb2.FederationEntry] = []
-    if body.kind == MigrateIdc.kind:
-        entries += client.federation(federation_pb2.IDC_POLICIES)
-    if body.kind == CreateTopic.kind and body.topic:
-        entries += client.federation(federation_pb2.TOPICS, cluster, body.topic)
-    return directory_of_entries((), entries, LinkSettings())
+    match order.task:
+        case MigrateIdcOrder():
+            entries += client.federation(federation_pb2.IDC_POLICIES)
+        case CreateTopicOrder(topic):
+            entries += client.federation(federation_pb2.TOPICS, cluster, topic)
+        case IsolateOrder():
+            clusters = client.list_clusters()
+            entries += client.federation(federation_pb2.TOPICS, cluster)
+            entries += client.federation(federation_pb2.TENANTS)
+            entries += client.federation(federation_pb2.MACHINES)
+    return directory_of_entries(clusters, entries, LinkSettings())
 
 
 def _read(body: TicketBody) -> Plan:

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields
 from typing import Annotated, Any, Literal, Union, cast
 
 from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from guardian.model.directory import Directory
-from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
+from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     Add,
     Balance,
-    CreateTopic,
     EmptyDisk,
     ExpandTopic,
     Heal,
     Leaders,
     LogDir,
-    MigrateIdc,
     Relieve,
     Remove,
     ReplicationFactor,
-    Task,
 )
 from guardian.tickets.kinds.registry import KINDS
 from guardian.tickets.kinds.requested import RequestKind
 
 _MAX_REASON_CHARS = 500
+_REPLICATION_FACTOR = 3  # of a new topic, where nobody says
 
 
 class _Body(BaseModel):
@@ -50,6 +47,7 @@ class PlanBody(_Body):
     kind: Literal[
         "balance",
         "leaders",
+        "isolate-label",
         "remove-brokers",
         "add-brokers",
         "expand-topic",
@@ -61,53 +59,80 @@ class PlanBody(_Body):
         "migrate-idc",
     ] = Field(description="As of a ticket (docs: ticket kinds).")
     topics: list[str] = Field(
-        [], description="balance, leaders, change-replication-factor: only these; a* is a prefix."
+        [],
+        description="balance, leaders, isolate-label, change-replication-factor, migrate-idc: these; a* is a prefix.",
     )
-    brokers: list[int] = Field([], description="remove-brokers, add-brokers, relieve: which ones.")
+    tenant: str = Field("", description="isolate-label, migrate-idc: a tenant's topics.")
+    brokers: list[int] = Field([], description="remove-brokers, add-brokers, relieve, isolate-label: which ones.")
+    balance: bool = Field(False, description="remove-brokers: balance those that stay in the same plan.")
     away_from: list[int] = Field([], description="leaders: brokers that shall lead nothing.")
     log_dirs: list[LogDirBody] = Field([], description="empty-disk, relieve: which ones.")
+    label: str = Field("", description="isolate-label: whose topics get machines of their own.")
+    from_pool: bool = Field(False, description="isolate-label: take free machines of the pool.")
+    release: int | None = Field(None, description="isolate-label: how many machines it gives back.")
+    headroom: float = Field(0.0, description="isolate-label: share of today's load that must fit on top.")
     topic: str = Field("", description="create-topic, expand-topic: its name, as in the topic directory.")
     partitions: int = Field(0, description="create-topic, expand-topic: how many it has afterwards.")
-    replication_factor: int = Field(0, description="create-topic, change-replication-factor.")
+    replication_factor: int = Field(0, description="create-topic, change-replication-factor; 0: 3 for a new topic.")
+    expected_bytes: int = Field(0, ge=0, description="create-topic: what one replica of one partition will hold.")
+    configs: dict[str, str] = Field({}, description="create-topic: its own configuration.")
     limit: float = Field(0.8, description="relieve: the share of a disk that may be used.")
     policy: str = Field("", description="migrate-idc: the IDC policy's name.")
     goals: list[str] = Field([], description="Soft goals, by Guardian's or Cruise Control's names; none: all.")
     excluded_topics: list[str] = Field([], description="Never moved but to keep a rule; a* is a prefix.")
     throttle: int = Field(0, ge=0, description="Bytes/s per broker; 0: the default.")
+    settings: dict[str, Any] = Field(
+        {},
+        description="Settings that win over the members' [planner], by name (docs: configuration), such as max_bytes, "
+        "max_seconds and target_spread; null: none.",
+    )
+    window_ms: int = Field(0, ge=0, description="How much of the newest samples counts; 0: what is usual.")
 
-    def task(self, cluster: str, directory: Directory) -> Task:
-        """`directory` has the policies and the topic that the body names, where people have told Guardian of them.
-        Raises InvalidInput: which fields a kind can't do without, its task says."""
+    def order(self) -> PlanOrder:
+        """Return what is asked for. Raises InvalidInput: which fields a kind can't do without, its task says."""
+        return PlanOrder(self._task(), self._changes(), tuple(self.excluded_topics), self.window_ms)
+
+    def _task(self) -> OrderedTask:
         topics, brokers = tuple(self.topics), tuple(self.brokers)
         log_dirs = tuple(LogDir(each.broker, each.path) for each in self.log_dirs)
         tasks: dict[str, Any] = {
             "balance": lambda: Balance(topics),
             "leaders": lambda: Leaders(topics, tuple(self.away_from)),
-            "remove-brokers": lambda: Remove(brokers),
+            "isolate-label": lambda: IsolateOrder(
+                self.label, topics, self.tenant, brokers, self.from_pool, self.release, self.headroom
+            ),
+            "remove-brokers": lambda: Remove(brokers, self.balance),
             "add-brokers": lambda: Add(brokers),
             "expand-topic": lambda: ExpandTopic(self.topic, self.partitions),
-            "create-topic": lambda: CreateTopic(
-                directory.topic(cluster, self.topic) or Topic(cluster, self.topic),
+            "create-topic": lambda: CreateTopicOrder(
+                self.topic,
                 self.partitions,
-                self.replication_factor,
+                self.replication_factor or _REPLICATION_FACTOR,
+                self.expected_bytes,
+                tuple(self.configs.items()),
             ),
             "change-replication-factor": lambda: ReplicationFactor(topics, self.replication_factor),
             "empty-disk": lambda: EmptyDisk(log_dirs),
             "relieve": lambda: Relieve(self.limit, brokers, log_dirs),
             "heal": Heal,
-            "migrate-idc": lambda: MigrateIdc(directory.policy(self.policy), topics),
+            "migrate-idc": lambda: MigrateIdcOrder(self.policy, topics, self.tenant),
         }
-        made: Task = tasks[self.kind]()
+        made: OrderedTask = tasks[self.kind]()
         return made
 
-    def settings(self, settings: PlannerSettings) -> PlannerSettings:
-        """These, with what the body says. Raises InvalidInput."""
-        return replace(
-            settings,
-            goals=tuple(self.goals) or settings.goals,
-            excluded_topics=(*settings.excluded_topics, *self.excluded_topics),
-            throttle=float(self.throttle) or settings.throttle,
-        )
+    def _changes(self) -> dict[str, Any]:
+        """Return the settings that the body says, by name."""
+        known = PlannerSettings.of({name: value for name, value in self.settings.items() if value is not None})
+        defaults = {each.name: each.default for each in fields(PlannerSettings)}
+        found = {
+            name: getattr(known, name) if value is not None else defaults.get(name)
+            for name, value in self.settings.items()
+        }
+        if self.goals:
+            found["goals"] = tuple(self.goals)
+        if self.throttle:
+            found["throttle"] = float(self.throttle)
+        return found
 
 
 _STOPPING = ("remove-brokers", "offline-brokers")

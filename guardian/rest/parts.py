@@ -80,7 +80,16 @@ class Planner(Protocol):
     def facts(self, cluster: str) -> LiveFacts:
         """What Kafka shows now."""
 
-    def plan(self, job: Any, cluster: str, task: Task, settings: PlannerSettings | None = None) -> Plan:
+    def plan(
+        self,
+        job: Any,
+        cluster: str,
+        task: Task,
+        settings: PlannerSettings | None = None,
+        *,
+        window_ms: int = 0,
+        notes: tuple[str, ...] = (),
+    ) -> Plan:
         """A checked plan, which may have no moves; within a job of the desk."""
 
 

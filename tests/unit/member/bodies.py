@@ -43,7 +43,7 @@ def json_bodies(schemas: Mapping[str, Schema], schema: Schema, of: Values, name:
 
 
 def _objects(schemas: Mapping[str, Schema], schema: Schema, of: Values) -> Iterator[dict[str, Any]]:
-    """Yield an object of each kind: with what is required and its first list, and with all of it.
+    """Yield an object of each kind: with what is required and its first list, with all but lists, and with all of it.
 
     Where there are objects within it, it has one of these at a time beside the flags, and the first one alone and
     beside all that is plain.
@@ -53,7 +53,7 @@ def _objects(schemas: Mapping[str, Schema], schema: Schema, of: Values) -> Itera
     inner = [name for name, each in schema["properties"].items() if _is_object(schemas, each)]
     plain = {name: values[0] for name, values in filled.items() if name not in inner}
     flags = {name: value for name, value in plain.items() if value is True}
-    if inner:
+    if inner and "kind" not in required:
         base = {name: filled[name][0] for name in required}
         for name in inner:
             yield from ({**base, **flags, name: value} for value in filled[name])
@@ -64,6 +64,7 @@ def _objects(schemas: Mapping[str, Schema], schema: Schema, of: Values) -> Itera
     for kind in filled["kind"] if "kind" in required else [None]:
         base = {name: kind if name == "kind" else filled[name][0] for name in required}
         yield {**base, **dict(islice(first_list.items(), 1))}
+        yield {**{name: value for name, value in plain.items() if not isinstance(value, list)}, **base}
         yield {**plain, **base}
 
 

@@ -41,6 +41,7 @@ class Planner:
 
     member: Member
     asked: list[tuple[Task, PlannerSettings]] = field(default_factory=list)
+    windows: list[int] = field(default_factory=list)
     failure: GuardianError | None = None
     moves: tuple[PartitionMove, ...] = (
         PartitionMove(
@@ -68,9 +69,19 @@ class Planner:
         dirs = kafka.describe_log_dirs(sorted(brokers))
         return LiveFacts(cluster, 1000, brokers, kafka.describe_partitions(), kafka.list_reassignments(), tuple(dirs))
 
-    def plan(self, job: Any, cluster: str, task: Task, settings: PlannerSettings | None = None) -> Plan:
+    def plan(
+        self,
+        job: Any,
+        cluster: str,
+        task: Task,
+        settings: PlannerSettings | None = None,
+        *,
+        window_ms: int = 0,
+        notes: tuple[str, ...] = (),
+    ) -> Plan:
         assert not job.future.done(), "it is made while it is this person's turn"
         self.asked.append((task, settings or self.settings))
+        self.windows.append(window_ms)
         if self.failure is not None:
             raise self.failure
         return Plan(
@@ -79,6 +90,7 @@ class Planner:
             self.moves,
             made_at_ms=1000,
             input="Kafka itself",
+            notes=notes,
             loads=(LoadSummary(2, "", 40.0, 20.0, "cpu"),),
             goals=(GoalResult("rack", True, 0, 0, 0.0), GoalResult("disk-spread", False, 1.0, 0.1, 0.2)),
         )
