@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from guardian.member.web import METRIC_PAGES, create_app
+from guardian.rest.api import api_routes
 from guardian.rest.cruise_control.state import Concurrency
 from guardian.rest.parts import RestParts
 from guardian.rest.routes import Rest
@@ -28,6 +29,11 @@ def route_table() -> RouteTable:
     web = WebParts("", nobody, nobody, metrics={path: CollectorRegistry() for path in METRIC_PAGES})
     rest = Rest(RestParts(nobody, nobody, nobody, nobody, nobody, nobody, nobody), Concurrency(1, 1))
     return RouteTable(routes_of(create_app(web, [auth_routes.router(nobody, web.form_guard), *rest.routers])))
+
+
+def api_handlers() -> Iterator[Callable[..., Any]]:
+    """Yield the handlers of /api/v1, as they are without a member: for their description."""
+    return (handler for _, _, handler in _flat(api_routes().routes, ""))
 
 
 def _flat(routes: Iterable[Any], prefix: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:

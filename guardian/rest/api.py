@@ -22,7 +22,6 @@ from guardian import __version__
 from guardian.client import GuardianClient
 from guardian.client.tickets import TicketOptions, TicketPage
 from guardian.errors import InvalidInput, NotFound
-from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.event import EventKind
 from guardian.model.links import LinkSettings
@@ -38,12 +37,18 @@ from guardian.model.wire.previews import preview_to_proto, progress_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
 from guardian.planning.making import Known, make_plan
 from guardian.planning.model import Lane
-from guardian.rest.bodies import ActionBody, FaultBody, PlanBody, ThrottleBody, TicketBody
-from guardian.rest.parts import Job, RestParts, host_of, person_of, require_role, settled
+from guardian.rest.bodies import (
+    FaultBody,
+    PlanBody,
+    PreviewBody,
+    TicketBody,
+)
+from guardian.rest.parts import Job, RestParts, actor_of, host_of, person_of, require_role, settled
 from guardian.rest.problems import PROBLEM, ProblemRoute, problem
 from guardian.rest.schemas import OWN_SCHEMAS, as_dict, components, components_of_requests, message_of
-from guardian.security.model.identity import LOCAL, Identity, Role
-from guardian.security.rules.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
+from guardian.rest.ticket_actions import add_actions
+from guardian.security.model.identity import Identity, Role
+from guardian.security.rules.routing import VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
 from guardian.web.answers import JsonAnswer
 from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
 
@@ -107,8 +112,9 @@ class Api:
         self._parts = parts
         self.router = APIRouter(prefix=PREFIX, route_class=ProblemRoute)
         self._document: dict[str, Any] | None = None
-        for add in (self._clusters, self._topics, self._plans, self._tickets, self._actions, self._seen, self._group):
+        for add in (self._clusters, self._topics, self._plans, self._tickets, self._seen, self._group):
             add()
+        add_actions(self._post, parts)
         self._openapi()
 
     def _get(self, path: str, rule: RouteRule, schema: Mapping[str, Any], what: str, tag: str) -> _Register:
@@ -260,6 +266,14 @@ class Api:
             made: Plan = await self._in_turn(request, user, what, lambda job: self._made(job, user, cluster, order))
             return JsonAnswer(as_dict(plan_to_proto(made)))
 
+        @self._post("/clusters/{cluster}/preview", VIEW_CLUSTER, _ref("PreviewTicketReply"), "Tick by tick.", "plans")
+        def previewed(request: Request, cluster: str, body: PreviewBody) -> Response:
+            """What a ticket of a reassignment would send to Kafka, in order; nothing is stored."""
+            found = self._client(request).preview_plan(
+                body.plan(cluster), body.throttle, body.max_throttle, unthrottled=body.unthrottled
+            )
+            return JsonAnswer(as_dict(preview_to_proto(found)))
+
         @self._get("/plans/{plan_hash}", VIEW, _ref("Plan"), "It.", "plans")
         def stored(request: Request, plan_hash: str) -> Response:
             """The plan of a ticket, by the ticket's `plan_hash`."""
@@ -323,40 +337,6 @@ class Api:
         def preview(request: Request, ticket_id: str) -> Response:
             """What the ticket would send to Kafka, in order; of one that is over, what its way back would."""
             return JsonAnswer(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
-
-    def _actions(self) -> None:
-        clients = GuardianClient
-        actions = (
-            ("submit", clients.submit, "DRAFT to PENDING: it asks for approval."),
-            ("approve", clients.approve, "PENDING to APPROVED, where the approval policy lets you."),
-            ("reject", clients.reject, "PENDING to REJECTED."),
-            ("cancel", clients.cancel, "What runs is taken back; what never ran is REJECTED."),
-            ("pause", clients.pause, "RUNNING to PAUSED: nothing new starts."),
-            ("resume", clients.resume, "PAUSED to RUNNING."),
-            ("roll-back", clients.roll_back, "What was moved goes back."),
-            ("adopt", clients.adopt, "PAUSED to RUNNING: what other tools move becomes the ticket's own."),
-            ("wait", clients.wait, "PAUSED, until other tools move nothing any more."),
-        )
-        for name, act, what in actions:
-            self._action(name, act, what)
-
-        @self._post("/tickets/{ticket_id}/throttle", OPERATE, _ref("Ticket"), "The ticket.", "tickets")
-        def throttle(request: Request, ticket_id: str, body: ThrottleBody) -> Response:
-            """Changes how fast its copies may be, while it runs too."""
-            user = self._user(request)
-            client, actor = self._parts.client_for(user), _actor(user, body.actor)
-            changed = client.set_throttle(ticket_id, body.throttle, actor, body.reason, body.max_throttle)
-            return JsonAnswer(as_dict(ticket_to_proto(changed)))
-
-    def _action(self, name: str, act: Callable[..., Any], what: str) -> None:
-        def action(request: Request, ticket_id: str, body: ActionBody) -> Response:
-            user = self._user(request)
-            changed = act(self._parts.client_for(user), ticket_id, _actor(user, body.actor), body.reason)
-            return JsonAnswer(as_dict(ticket_to_proto(changed)))
-
-        action.__name__ = name.replace("-", "_")
-        action.__doc__ = what
-        self._post(f"/tickets/{{ticket_id}}/{name}", OPERATE, _ref("Ticket"), "The ticket.", "tickets")(action)
 
     def _seen(self) -> None:
         @self._get("/findings", VIEW, _ref("FindingsReport"), "The gravest first.", "health")
@@ -470,9 +450,17 @@ class Api:
         return make_plan(self._parts.planner, job, cluster, order, known)
 
     def _created(self, user: Identity, body: TicketBody, made: Callable[[], Plan]) -> tuple[Ticket, Plan | None]:
-        client, author = self._parts.client_for(user), _actor(user, body.author)
-        options = TicketOptions(throttle=body.throttle, submit=body.submit, reason=body.reason, dry_run=body.dry_run)
+        client, author = self._parts.client_for(user), actor_of(user, body.author)
+        options = TicketOptions(
+            throttle=body.throttle,
+            submit=body.submit,
+            reason=body.reason,
+            dry_run=body.dry_run,
+            expires_in_ms=body.expires_in_ms,
+        )
         if body.ask is not None:
+            if body.unthrottled:
+                raise InvalidInput("unthrottled: not of a ticket with ask (got true); give throttle")
             if body.max_throttle:
                 raise InvalidInput(f"max_throttle is {body.max_throttle} and ask is given: give throttle alone")
             return client.ask_for(
@@ -484,7 +472,12 @@ class Api:
                 **options,
             )
         return client.create_ticket(
-            made(), author=author, max_throttle=body.max_throttle, idempotency_key=body.idempotency_key, **options
+            made(),
+            author=author,
+            max_throttle=body.max_throttle,
+            idempotency_key=body.idempotency_key,
+            unthrottled=body.unthrottled,
+            **options,
         )
 
 
@@ -526,11 +519,6 @@ def _require_json(request: Request) -> None:
         raise InvalidInput(f"Content-Type is {kind[:60]!r}: send {_JSON}")
 
 
-def _actor(user: Identity, said: str) -> str:
-    """While security is off nobody is known, and who says who he is is believed."""
-    return said if said and user == LOCAL else user.name
-
-
 def _cluster(client: GuardianClient, name: str) -> Cluster:
     found = next((cluster for cluster in client.list_clusters() if cluster.name == name), None)
     if found is None:
@@ -558,7 +546,7 @@ def _directory(client: GuardianClient, cluster: str, order: PlanOrder) -> Direct
 def _read(body: TicketBody) -> Plan:
     if body.request is not None:
         return body.requested(time.time_ns() // 1_000_000)
-    return reassignment_json.read(body.reassignment_text(), body.cluster)
+    return body.reassigned()
 
 
 def _ticket_list(request: Request, page: TicketPage, total: int) -> JsonAnswer:

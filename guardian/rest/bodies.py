@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal, Union, cast
 
 from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from guardian.interop import reassignment_json
 from guardian.model.operation import Ask, AskKind
 from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.model.plan import Plan
@@ -150,6 +151,9 @@ class AskBody(_Body):
     hook: str = Field("", description="[hooks.NAME] that stops, starts or restarts them.")
     batch_limit: int = Field(0, ge=0, description="rolling-restart: at once at most; 0: as ISR allows.")
     accept_unavailable: bool = Field(False, description="Partitions may be unavailable meanwhile.")
+    back_within_ms: int = Field(
+        0, ge=0, description="online-brokers, rolling-restart: each must be back by then; 0: the usual."
+    )
     finalize: bool = Field(False, description="rolling-restart: raise metadata.version at the end, for good.")
     metadata_version: int = Field(0, ge=0, description="finalize: to this level; 0: the highest that all support.")
     accepted_partitions: list[str] = Field(
@@ -169,6 +173,7 @@ class AskBody(_Body):
             self.hook,
             self.batch_limit,
             self.accept_unavailable,
+            self.back_within_ms,
             finalize=self.finalize,
             metadata_version=self.metadata_version,
             accepted_partitions=tuple(self.accepted_partitions),
@@ -207,6 +212,11 @@ class TicketBody(_Body):
     request: RequestBody | None = None  # type: ignore[valid-type]  # made at run time
     throttle: int = Field(0, ge=0, description="Bytes/s per broker, where copies begin; 0: the default.")
     max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more than throttle.")
+    unthrottled: bool = Field(False, description="No throttle at all; not with ask.")
+    change_replication_factor: bool = Field(False, description="reassignment: more replicas, or fewer, on purpose.")
+    expires_in_ms: int = Field(
+        0, ge=-1, description="Not started after so long it expires; 0: as the policy says; -1: never."
+    )
     submit: bool = Field(False, description="Ask for approval at once; else it is a draft.")
     dry_run: bool = Field(False, description="Check all of it, store nothing.")
     reason: str = Field("", max_length=_MAX_REASON_CHARS)
@@ -220,8 +230,28 @@ class TicketBody(_Body):
         texts = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
         return kind.plan(self.cluster, kind.read(texts, now_ms))
 
-    def reassignment_text(self) -> str:
-        return json.dumps(self.reassignment)
+    def reassigned(self) -> Plan:
+        """Return the plan that is `reassignment`. Raises InvalidInput."""
+        return _reassigned(self.reassignment, self.cluster, is_resizing=self.change_replication_factor)
+
+
+class PreviewBody(_Body):
+    """A reassignment, as a ticket of it would be made."""
+
+    reassignment: dict[str, Any] = Field(description='{"version": 1, "partitions": [...]}')
+    change_replication_factor: bool = Field(False, description="More replicas, or fewer, on purpose.")
+    throttle: int = Field(0, ge=0, description="Bytes/s per broker, where copies begin; 0: the default.")
+    max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more than throttle.")
+    unthrottled: bool = Field(False, description="No throttle at all.")
+
+    def plan(self, cluster: str) -> Plan:
+        """Return the plan that it is. Raises InvalidInput."""
+        return _reassigned(self.reassignment, cluster, is_resizing=self.change_replication_factor)
+
+
+def _reassigned(document: dict[str, Any] | None, cluster: str, *, is_resizing: bool) -> Plan:
+    plan = reassignment_json.read(json.dumps(document), cluster)
+    return replace(plan, kind=ReplicationFactor.kind) if is_resizing else plan
 
 
 class ActionBody(_Body):
@@ -232,3 +262,15 @@ class ActionBody(_Body):
 class ThrottleBody(ActionBody):
     throttle: int = Field(ge=1, description="Bytes/s per broker.")
     max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more.")
+
+
+class ApproveBody(ActionBody):
+    revision: int | None = Field(None, ge=0, description="Only while its ask is at this revision (`ask.revision`).")
+
+
+class AmendBody(ActionBody):
+    """All that a ticket of brokers asks for from now on."""
+
+    brokers: list[int] = Field(description="Ids.")
+    controllers: list[int] = Field([], description="rolling-restart: nodes that are no brokers.")
+    revision: int | None = Field(None, ge=0, description="Only while its ask is at this revision; left out: as it is.")

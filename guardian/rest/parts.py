@@ -116,6 +116,11 @@ def person_of(user: Identity, host: str) -> str:
     return user.name if user != LOCAL else host
 
 
+def actor_of(user: Identity, said: str) -> str:
+    """Return who acts. While security is off nobody is known, and who says who he is is believed."""
+    return said if said and user == LOCAL else user.name
+
+
 def host_of(request: Request) -> str:
     """Return the host that sent a request; empty where it is not known."""
     return request.client.host if request.client else ""

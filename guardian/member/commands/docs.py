@@ -1,6 +1,6 @@
 """`guardian docs`: pages of the documentation that are made from the code.
 
-docs/cli.md, docs/rights.md and docs/configuration.md; tests compare those that are checked in.
+docs/cli.md, docs/rights.md, docs/configuration.md, and a part of docs/rest.md; tests compare those that are checked in.
 """
 
 from __future__ import annotations
@@ -126,6 +126,28 @@ def configuration(out: OutOption = None) -> None:
     Example: guardian docs configuration --out docs/configuration.md
     """
     write(config_pages.page(), out)
+
+
+@app.command("rest")
+def rest(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page to put it into.", show_default="standard output")
+    ] = None,
+) -> None:
+    """Write which RPCs only commands call, and no route of the REST API: a part of docs/rest.md.
+
+    Example: guardian docs rest --out docs/rest.md
+    """
+    from guardian.member.commands import rest_page
+
+    write(rest_page.with_block(_text_of(out)) if out is not None else rest_page.block(), out)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise InvalidInput(f"--out is {str(path)!r}, which can't be read: {error.strerror}") from None
 
 
 def write(text: str, out: Path | None) -> None:

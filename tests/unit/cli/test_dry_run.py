@@ -36,7 +36,7 @@ LOOKS = {
     "broker list", "broker metrics", "broker show", "certs show", "cluster list", "cluster show", "collection",
     "config example", "config explain", "config schema", "context list", "context show", "group disk-reads",
     "disk queue", "disk show", "docs cli", "docs configuration",
-    "docs rights", "durability", "events", "exclusion cordons", "exclusion list",
+    "docs rest", "docs rights", "durability", "events", "exclusion cordons", "exclusion list",
     "export broker-sets", "export capacity", "export federation", "export placement", "export reassignment",
     "export topic", "findings", "forecast", "healing policy", "healing status", "idc-policy list", "links",
     "local status", "machine list", "plan check", "plan model", "plan score", "raft members", "raft probe",

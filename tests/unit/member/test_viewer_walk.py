@@ -62,6 +62,7 @@ PLANS = get_args(PlanBody.model_fields["kind"].annotation)
 # What a whole body may be refused for by what there is, and not by its form.
 REFUSED_AS_IT_IS = {
     "POST /api/v1/clusters/{cluster}/plans create-topic": "the topic exists",
+    "POST /api/v1/clusters/{cluster}/plans isolate-label": "no machine has the label, so that none can be given back",
     "POST /api/v1/tickets create-topic": "the topic exists",
     "POST /api/v1/tickets delete-topic": "the topic is read",
     "POST /auth/token": "it is nobody's token",

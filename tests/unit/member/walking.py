@@ -399,6 +399,8 @@ def _in_a_body(named: Texts, told: Texts, plan_hash: str) -> Values:
         "hook": HOOK,
         "shutdown": False,
         "submit": False,
+        "unthrottled": False,
+        "change_replication_factor": False,
         "metadata_version": 0,
         "idempotency_key": told(f"key-{TicketState.PENDING.name}"),
         "key": told(f"key-{TicketState.PENDING.name}"),

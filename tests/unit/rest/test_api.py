@@ -174,6 +174,45 @@ def test_a_ticket_shows_what_it_would_send_and_takes_another_throttle(service: S
     assert checked(faster, "post", "/tickets/{ticket_id}/throttle")["throttle"] == "7000000"
 
 
+def test_a_ticket_of_brokers_is_amended_and_approved_at_the_revision_that_was_seen(service: Service) -> None:
+    ask = {"kind": "remove-brokers", "brokers": [3], "shutdown": False}
+    body = {"cluster": "live", "ask": ask, "author": "ann", "submit": True, "expires_in_ms": -1}
+    answer = service.web.post(f"{API}/tickets", json=body).json()
+    assert "ticket" in answer, answer
+    made = answer["ticket"]
+    assert made["expires_at_ms"] == "0"
+    where = f"{API}/tickets/{made['id']}"
+    amended = service.web.post(f"{where}/amend", json={"brokers": [2], "actor": "ann"})
+    assert checked(amended, "post", "/tickets/{ticket_id}/amend")["ask"]["brokers"] == [2]
+    assert service.web.post(f"{where}/amend", json={"brokers": [3], "actor": "ann", "revision": 0}).status_code == 409
+    assert service.web.post(f"{where}/approve", json={"actor": "bob", "revision": 0}).status_code == 409
+    approved = service.web.post(f"{where}/approve", json={"actor": "bob", "revision": 1})
+    assert checked(approved, "post", "/tickets/{ticket_id}/approve")["state"] == "APPROVED"
+    other = service.web.post(f"{API}/tickets", json={"cluster": "live", "plan": {"kind": "balance"}}).json()["ticket"]
+    refused = service.web.post(f"{API}/tickets/{other['id']}/amend", json={"brokers": [1]})
+    assert (refused.status_code, "asks for no brokers" in refused.json()["detail"]) == (409, True)
+
+
+def test_brokers_may_be_given_more_time_to_be_back() -> None:
+    body = {"kind": "rolling-restart", "brokers": [1], "hook": "h", "back_within_ms": 60_000}
+    assert AskBody.model_validate(body).ask().back_within_ms == 60_000
+
+
+def test_a_reassignment_is_previewed_and_made_a_ticket_without_a_throttle(service: Service) -> None:
+    moves = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 3]}]}
+    seen = service.web.post(f"{API}/clusters/live/preview", json={"reassignment": moves, "unthrottled": True})
+    assert checked(seen, "post", "/clusters/{cluster}/preview")["rounds"]
+    body = {"cluster": "live", "reassignment": moves, "unthrottled": True, "expires_in_ms": 60_000}
+    ticket = service.web.post(f"{API}/tickets", json=body).json()["ticket"]
+    assert (ticket["throttle"], ticket["expires_at_ms"]) == ("0", "61000")
+    more = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2, 3]}]}
+    body = {"cluster": "live", "reassignment": more, "dry_run": True}
+    assert service.web.post(f"{API}/tickets", json=body).status_code == 400
+    grown = service.web.post(f"{API}/tickets", json={**body, "change_replication_factor": True})
+    assert grown.json()["plan"]["kind"] == "change-replication-factor"
+    assert service.client.tickets()[0].id == ticket["id"]
+
+
 def test_the_same_key_makes_one_ticket(service: Service) -> None:
     assert made(service, idempotency_key="k") == made(service, idempotency_key="k")
     assert len(service.client.tickets()) == 1

@@ -50,8 +50,13 @@ def test_a_body_orders_what_a_message_orders(order: PlanOrder) -> None:
 
 
 def test_the_short_words_for_settings_win() -> None:
-    body = PlanBody(kind="heal", goals=["cpu-spread"], throttle=5, settings={"throttle": 7, "cpu_limit": 0.5})
-    assert body.order().changes == {"goals": ("cpu-spread",), "throttle": 5.0, "cpu_limit": 0.5}
+    given = {"throttle": 7, "cpu_limit": 0.5}
+    body = {"kind": "heal", "goals": ["cpu-spread"], "throttle": 5, "settings": given}
+    assert PlanBody.model_validate(body).order().changes == {
+        "goals": ("cpu-spread",),
+        "throttle": 5.0,
+        "cpu_limit": 0.5,
+    }
 
 
 @pytest.fixture
@@ -73,12 +78,12 @@ def test_a_body_with_all_options_is_planned(service: Service) -> None:
     assert service.planner.asked[-1] == (Isolate("gold", headroom=0.2), PlannerSettings(max_bytes=9.0))
     assert service.planner.windows == [60_000]
     assert service.web.post("/api/v1/tickets", json={"cluster": "live", "plan": {"kind": "balance"}}).status_code == 201
-    assert service.planner.asked[-1][0] == Balance()
+    assert [task for task, _ in service.planner.asked][-1:] == [Balance()]
 
 
 def test_a_migration_says_that_nobody_tells_what_clients_move(service: Service) -> None:
-    entry = {"name": "two", "replicas": {"a": 2}}
-    service.client.change_federation([pb.FederationChange(put=pb.FederationEntry(idc_policy=pb.IdcPolicy(**entry)))])
+    entry = pb.FederationEntry(idc_policy=pb.IdcPolicy(name="two", replicas={"a": 2}))
+    service.client.change_federation([pb.FederationChange(put=entry)])
     answer = service.web.post(PLANS, json={"kind": "migrate-idc", "policy": "two"})
     assert answer.json()["notes"][-1].startswith(
         "What producers and consumers put on lines is not all in these numbers"
