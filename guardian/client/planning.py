@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from guardian.client.calls import Calls
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.wire.orders import order_to_proto
 from guardian.model.wire.plans import plan_from_proto
+from guardian.planning.orders import PlanOrder
 from protos.guardian.v1 import planning_pb2, tickets_pb2
 
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from guardian.config import require_goals
 from guardian.errors import GuardianError
 from guardian.model.directory import Directory
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import MigrateIdc, Task
+from guardian.planning.orders import PlanOrder
 from guardian.planning.rules.resolving import resolved, with_clients, without_clients
 from protos.guardian.v1 import insight_pb2
 

@@ -25,7 +25,6 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.model.directory import Directory
 from guardian.model.event import EventKind
 from guardian.model.links import LinkSettings
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
@@ -37,6 +36,7 @@ from guardian.model.wire.previews import preview_to_proto, progress_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
 from guardian.planning.making import Known, make_plan
 from guardian.planning.model import Lane
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.rest.bodies import (
     FaultBody,
     PlanBody,

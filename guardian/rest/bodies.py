@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from guardian.interop import reassignment_json
 from guardian.model.operation import Ask, AskKind
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
@@ -26,6 +25,7 @@ from guardian.model.tasks import (
     Remove,
     ReplicationFactor,
 )
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.tickets.kinds.registry import KINDS
 from guardian.tickets.kinds.requested import RequestKind
 

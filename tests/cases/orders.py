@@ -6,14 +6,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from guardian.model.orders import (
-    LONGEST_WINDOW_MS,
-    CreateTopicOrder,
-    IsolateOrder,
-    MigrateIdcOrder,
-    OrderedTask,
-    PlanOrder,
-)
 from guardian.model.tasks import (
     Add,
     Balance,
@@ -25,6 +17,14 @@ from guardian.model.tasks import (
     Relieve,
     Remove,
     ReplicationFactor,
+)
+from guardian.planning.orders import (
+    LONGEST_WINDOW_MS,
+    CreateTopicOrder,
+    IsolateOrder,
+    MigrateIdcOrder,
+    OrderedTask,
+    PlanOrder,
 )
 
 

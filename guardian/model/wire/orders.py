@@ -9,9 +9,9 @@ from typing import Any, get_args
 from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput
-from guardian.model.orders import OrderedTask, PlanOrder
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.wire.fields import filled, read
+from guardian.planning.orders import OrderedTask, PlanOrder
 from protos.guardian.v1 import planning_pb2 as pb
 from protos.guardian.v1 import tickets_pb2
 

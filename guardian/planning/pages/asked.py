@@ -28,9 +28,9 @@ from guardian.console.sections import Pages, get, post, router_of
 from guardian.console.urls import url
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound, Overloaded
 from guardian.model.operation import Ask
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
 from guardian.planning.model import PlansConfig
+from guardian.planning.orders import PlanOrder
 from guardian.planning.pages.asked_plans import AskedPlan, AskedPlans, Make, Told
 from guardian.planning.pages.asking import FORMS, THROTTLE, AskForm, PlanForm
 from guardian.planning.pages.asking import Form as AskedFor

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from guardian.console.filling import Field, Shape, values_of
 from guardian.model.operation import Ask, AskKind
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     Add,
@@ -26,6 +25,7 @@ from guardian.model.tasks import (
 )
 from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.units import bytes_text
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask, PlanOrder
 
 _TOPICS = Field("topics", "Topics", Shape.WORDS, "only these; a star at the end stands for any rest", "all")
 _BROKERS = Field("brokers", "Brokers", Shape.COUNTS, "their ids", "3, 7", is_required=True)

@@ -17,9 +17,9 @@ from guardian.console.sections import Pages, get, router_of
 from guardian.console.urls import url
 from guardian.console.views import View
 from guardian.errors import NotFound
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import LoadSummary, Plan, spreads
 from guardian.model.tasks import Balance
+from guardian.planning.orders import PlanOrder
 from guardian.planning.pages.plans_view import amount, title_of
 from guardian.security.rules.routing import VIEW
 from guardian.tickets.pages.tickets_kept import PlanShelf

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask
 from guardian.model.tasks import ClientTraffic, MigrateIdc, Task
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask
 from guardian.tickets.kinds.isolate_label import require_usable
 from protos.guardian.v1 import insight_pb2
 

@@ -10,13 +10,13 @@ import grpc.aio
 
 from guardian.errors import Unavailable
 from guardian.federation.store import directory_seen
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.topology import Cluster
 from guardian.model.wire.orders import order_from_proto, parts_of_plan
 from guardian.model.wire.plans import plan_to_proto
 from guardian.planning.making import Known, make_plan
 from guardian.planning.model import Lane
+from guardian.planning.orders import PlanOrder
 from guardian.planning.service.desk import Job
 from guardian.planning.service.planning import LivePlanner
 from guardian.replication.store.async_store import AsyncStore

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 
 from guardian.errors import InvalidInput
-from guardian.model.orders import LONGEST_WINDOW_MS, PlanOrder
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, Isolate, LogDir
+from guardian.planning.orders import LONGEST_WINDOW_MS, PlanOrder
 from guardian.rest.bodies import PlanBody
 from protos.guardian.v1 import federation_pb2 as pb
 from tests.cases import orders as cases

@@ -5,8 +5,8 @@ from __future__ import annotations
 from guardian.cli.printing import echo
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
+from guardian.planning.orders import PlanOrder
 from protos.guardian.v1.planning_pb2 import PlanProgress
 
 

@@ -22,7 +22,6 @@ from guardian.federation.commands.directory import read_directory
 from guardian.federation.commands.registered import chosen_clusters
 from guardian.interop import reassignment_json
 from guardian.model.directory import Directory
-from guardian.model.orders import OrderedTask
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.planning.commands.plan.asking import asked_for
@@ -31,6 +30,7 @@ from guardian.planning.commands.plan.compiling import announce_compiling
 from guardian.planning.commands.plan.request import Request
 from guardian.planning.commands.plan.ticketing import instead_of_ticket, warning
 from guardian.planning.commands.spark import analysing
+from guardian.planning.orders import OrderedTask
 from guardian.planning.pages.plan_page import plan_page
 from guardian.planning.rules.resolving import resolved
 

@@ -9,7 +9,6 @@ import typer
 
 from guardian.cli.shared import made_of, with_options_of
 from guardian.errors import InvalidInput
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask
 from guardian.model.tasks import (
     Add,
     Balance,
@@ -28,6 +27,7 @@ from guardian.planning.commands.plan.checking import check_plan
 from guardian.planning.commands.plan.offline import plan_model, score_placement
 from guardian.planning.commands.plan.overrides import Overrides
 from guardian.planning.commands.plan.request import request
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, OrderedTask
 
 _MAX_ID_DIGITS = 10  # int() refuses thousands of them
 

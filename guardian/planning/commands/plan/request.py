@@ -24,12 +24,28 @@ from guardian.cli.options import (
 )
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
-from guardian.model.orders import LONGEST_WINDOW_MS, OrderedTask, PlanOrder
 from guardian.model.units import human_duration, parse_duration_ms
 from guardian.planning.commands.plan.overrides import Overrides
+from guardian.planning.orders import LONGEST_WINDOW_MS, OrderedTask, PlanOrder
 
 _SPARK_WINDOW = "1h"
 _LOCAL = "local[*]"
+
+_WindowOption = Annotated[
+    str,
+    typer.Option(
+        help="How much of the newest traffic to look at, such as 5m; over 1h implies --spark.",
+        show_default="15m; with --spark 1h",
+    ),
+]
+_LakeOption = Annotated[
+    str,
+    typer.Option(help="The lake's path or URL; implies --spark.", show_default="the one that Guardian writes"),
+]
+_SparkOption = Annotated[
+    bool,
+    typer.Option("--spark", help="Plan with Spark on this machine, from the lake alone, instead of asking a member."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +78,8 @@ class Request:
                 "--cluster", metavar="NAME", help="Plan for it; may be repeated.", show_default="the context's"
             ),
         ] = None,
-        window: Annotated[
-            str,
-            typer.Option(
-                help="How much of the newest traffic to look at, such as 5m; over 1h implies --spark.",
-                show_default="15m; with --spark 1h",
-            ),
-        ] = "",
-        spark: Annotated[
-            bool,
-            typer.Option(
-                "--spark", help="Plan with Spark on this machine, from the lake alone, instead of asking a member."
-            ),
-        ] = False,
+        window: _WindowOption = "",
+        spark: _SparkOption = False,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, store nothing.")] = False,
         out: Annotated[
             Path | None, typer.Option(help="Write the plan's kafka-reassign-partitions JSON here (one cluster only).")
@@ -85,10 +90,7 @@ class Request:
         picture: Annotated[
             Path | None, typer.Option(help="Draw the plan as an HTML page, which needs no network (one cluster only).")
         ] = None,
-        lake: Annotated[
-            str,
-            typer.Option(help="The lake's path or URL; implies --spark.", show_default="the one that Guardian writes"),
-        ] = "",
+        lake: _LakeOption = "",
         master: Annotated[str, typer.Option(help="The Spark master; implies --spark.", show_default=_LOCAL)] = "",
         expires: ExpiresOption = "",
         key: KeyOption = "",

@@ -7,8 +7,8 @@ have.
 from __future__ import annotations
 
 from guardian.model.directory import Directory
-from guardian.model.orders import IsolateOrder, OrderedTask
 from guardian.model.plan import Plan
+from guardian.planning.orders import IsolateOrder, OrderedTask
 
 
 def warning(task: OrderedTask, directory: Directory) -> str:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 
 from guardian.errors import InvalidInput
-from guardian.model.orders import LONGEST_WINDOW_MS, IsolateOrder, OrderedTask, PlanOrder
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Heal, Task
 from guardian.model.wire import orders as wire
 from guardian.model.wire.orders import order_from_proto, order_to_proto, parts_of_plan
+from guardian.planning.orders import LONGEST_WINDOW_MS, IsolateOrder, OrderedTask, PlanOrder
 from protos.guardian.v1 import planning_pb2, tickets_pb2
 from tests.cases import orders as cases
 

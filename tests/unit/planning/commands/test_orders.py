@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
 from guardian.model.directory import Directory
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.tasks import (
     Add,
@@ -32,6 +31,7 @@ from guardian.model.tasks import (
 from guardian.model.topology import Cluster
 from guardian.model.wire.orders import order_from_proto, order_to_proto
 from guardian.planning.commands.plan import carrying_out
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from tests.cases import orders as cases
 from tests.command_line import app
 

@@ -19,7 +19,6 @@ from guardian.errors import Conflict, GuardianError, InvalidInput, Unavailable
 from guardian.lake.model.window import Window
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
@@ -43,6 +42,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.model.wire.orders import order_from_proto, order_to_proto
 from guardian.planning.commands.plan import carrying_out
+from guardian.planning.orders import PlanOrder
 from guardian.planning.rules.resolving import resolved
 from guardian.planning.wire import planner_from_proto, planner_to_proto
 from protos.guardian.v1 import insight_pb2 as pb

@@ -18,10 +18,10 @@ from fastapi.testclient import TestClient
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable
 from guardian.member.web import create_app
-from guardian.model.orders import PlanOrder
 from guardian.model.plan import Plan
 from guardian.model.tasks import Relieve
 from guardian.model.ticket import TicketState
+from guardian.planning.orders import PlanOrder
 from guardian.planning.pages.asking import FORMS
 from guardian.web.parts import Local, Person, WebParts
 from protos.guardian.v1 import planning_pb2

@@ -10,9 +10,9 @@ import pytest
 from guardian.console.filling import Shape
 from guardian.errors import InvalidInput
 from guardian.model.operation import Ask, AskKind
-from guardian.model.orders import MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, LogDir, Relieve, Remove
+from guardian.planning.orders import MigrateIdcOrder, OrderedTask, PlanOrder
 from guardian.planning.pages.asking import FORMS, SETTINGS, AskForm, PlanForm
 
 PLANS = [form for form in FORMS.values() if isinstance(form, PlanForm)]

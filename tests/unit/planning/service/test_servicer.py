@@ -15,7 +15,6 @@ from guardian.client.bearing import bearer
 from guardian.errors import GuardianError, InvalidInput, NotAllowed, NotFound, Overloaded
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Topic
-from guardian.model.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, CreateTopic, Heal, Isolate, MigrateIdc, Task
@@ -23,6 +22,7 @@ from guardian.model.topology import Cluster, TopicPartition
 from guardian.model.wire import orders as wire
 from guardian.model.wire.federation import cluster_to_proto
 from guardian.planning.model import PlansConfig
+from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
 from guardian.planning.service import servicer
 from guardian.planning.service.planning import LivePlanner
 from protos.guardian.v1 import federation_pb2 as pb
