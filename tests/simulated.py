@@ -33,21 +33,24 @@ def simulated(racks: Mapping[int, str], log_dirs: int) -> Iterator[tuple[Truth, 
 @contextmanager
 def served(kafka: SimulatedKafka, reporters: Sequence[BrokerModel] = ()) -> Iterator[None]:
     """Serve on a thread of its own, until the end; with the reporters of these brokers."""
-    loop, listening, stopping = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    listening = threading.Event()
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def run() -> None:
+        stopping = asyncio.Event()
         async with AsyncExitStack() as stack:
             await kafka.serve(stack)
             await serve(reporters, stack, Served())
+            started.append((asyncio.get_running_loop(), stopping))
             listening.set()
             await stopping.wait()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), name="simulated-kafka")
+    thread = threading.Thread(target=lambda: asyncio.run(run()), name="simulated-kafka")
     thread.start()
     try:
         assert listening.wait(CONTROL_S)
         yield
     finally:
-        loop.call_soon_threadsafe(stopping.set)
+        for loop, stopping in started:
+            loop.call_soon_threadsafe(stopping.set)
         thread.join()
-        loop.close()

@@ -29,8 +29,10 @@ from guardian.console.sparkline import Sparkline, sparkline
 from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState, Cluster
 from guardian.model.units import human_duration
-from guardian.web.observed import ClusterSeen, Series
+from guardian.web.observed import BrokerSeen, ClusterSeen, Series
 from protos.guardian.v1 import insight_pb2 as pb
+
+_LATE_STEPS = 2  # the newest ones, of which not all brokers were heard yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def load_of(seen: ClusterSeen | None) -> Load:
         sum(busy) / len(busy) if busy else None,
         _fullest(seen),
         max(skews(seen), key=lambda each: each.spread, default=None),
-        sparkline(_until_now(sums(seen, "bytes_in")), show_rate, span),
+        sparkline(_whole(seen, "bytes_in"), show_rate, span),
     )
 
 
@@ -178,6 +180,21 @@ def _fullest(seen: ClusterSeen) -> Fullest | None:
     return max(held, key=lambda each: each.share, default=None)
 
 
-def _until_now(values: Series | list[float | None]) -> Series:
-    """Return them without the newest step, which is not over: what it lacks is no gap."""
-    return tuple(values[:-1] if values and values[-1] is None else values)
+def _whole(seen: ClusterSeen, of: str) -> Series:
+    """Return what all brokers did together, by step, without the steps that begin and end it before all were heard:
+    what some brokers did would look like a rise, and like a fall now."""
+    counts = [sum(1 for each in seen.brokers.values() if _known(each, of, at)) for at in range(len(seen.steps_ms))]
+    values = sums(seen, of)
+    end = len(values)
+    while end > max(1, len(values) - _LATE_STEPS) and counts[end - 1] < counts[end - 2]:
+        end -= 1
+    for at in range(end - 1):
+        if counts[at] >= counts[at + 1] and counts[at]:
+            break
+        values[at] = None
+    return tuple(values[:end])
+
+
+def _known(broker: BrokerSeen, of: str, at: int) -> bool:
+    series: Series = getattr(broker, of)
+    return at < len(series) and series[at] is not None

@@ -22,7 +22,7 @@ from protos.guardian.v1 import reporter_pb2 as pb
 _LIFE_DAYS = 14
 _RATES_OVER_S = {"FifteenMinuteRate": 900.0, "FiveMinuteRate": 300.0, "OneMinuteRate": 60.0}
 _RUNNING = 3.0  # BrokerState
-_MIN_IN_SYNC = 2
+MIN_IN_SYNC = 2
 _SLOW_FACTOR = 15.0
 
 _KINDS = np.array([metric.kind for metric in FIXED])
@@ -137,7 +137,7 @@ class BrokerModel:
         """As names.BROKER_GAUGES."""
         held = self.replicas
         led = held.in_sync[held.leads]
-        least = min(_MIN_IN_SYNC, held.copies)
+        least = min(MIN_IN_SYNC, held.copies)
         return np.array(
             [
                 len(held.topics) + held.offline,
@@ -168,8 +168,8 @@ class BrokerModel:
                 held.copies * held.leads,
                 in_sync,
                 held.leads & (held.in_sync < held.copies),
-                held.leads & (held.in_sync < _MIN_IN_SYNC),
-                held.leads & (held.in_sync == _MIN_IN_SYNC),
+                held.leads & (held.in_sync < MIN_IN_SYNC),
+                held.leads & (held.in_sync == MIN_IN_SYNC),
                 zeros,
             ]
         )

@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from deploy.local.fleet.model import MIN_IN_SYNC
 from deploy.local.fleet.replicas import RETENTION_S
 from deploy.local.fleet.shape import ClusterShape
+from guardian.kafka.admin import TOPIC
 from guardian.kafka.fake import MS_PER_READ, FakeKafka, Replica
 from guardian.model.cluster_state import BrokerAnswer, LogDir
 from guardian.model.topology import TopicPartition
@@ -161,6 +163,8 @@ def truth_of(shape: ClusterShape) -> Truth:
             for row in rows
         }
         made.place_topic(name, shape.topic_id(topic).bytes, places, dict.fromkeys(places, int(sizes[topic])))
+        if partitions.brokers.shape[1] > MIN_IN_SYNC:
+            made.set_config((TOPIC, name), "min.insync.replicas", str(MIN_IN_SYNC))
     for broker, disk in np.argwhere(shape.dead_dirs).tolist():
         made.fail_log_dir(ids[broker], paths[disk])
     return made

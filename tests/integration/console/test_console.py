@@ -204,7 +204,7 @@ def test_without_scripts_there_are_the_same_tables_and_links_for_the_rest(consol
         page.get_by_role("link", name="What is under-replicated, and how safe the data is").click()
         page.wait_for_url("**/durability")
         assert page.get_by_role("heading", name="How safe the data is").is_visible()
-        assert page.locator(".note.warn").count() == 0
+        assert page.locator("#content .note.warn").count() == 0
         assert page.get_by_text("Under-replicated partitions").is_visible()
         assert page.locator("tbody tr").count() > 10
         page.get_by_role("link", name="Brokers", exact=True).click()

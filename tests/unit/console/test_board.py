@@ -120,6 +120,20 @@ def test_the_load_of_a_cluster_is_that_of_its_brokers() -> None:
     assert len(load.trend.dots) == 2, "with a gap between them"
 
 
+def test_a_trend_has_no_step_that_not_all_brokers_are_heard_of_yet() -> None:
+    def told(*series: tuple[float | None, ...]) -> str:
+        brokers = {number: BrokerSeen(number, 5, "", each) for number, each in enumerate(series)}
+        trend = load_of(ClusterSeen(tuple(range(6)), 60_000, brokers)).trend
+        return trend.words.split(": ")[1].split(";")[0] if trend is not None else ""
+
+    whole = (2.0,) * 6
+    assert told(whole, whole) == "4 B/s to 4 B/s, lately 4 B/s"
+    assert told(whole, (*whole[:5], None)) == "4 B/s to 4 B/s, lately 4 B/s", "the newest step is not over"
+    assert told(whole, (None, *whole[1:])) == "4 B/s to 4 B/s, lately 4 B/s", "one was heard later than the other"
+    assert told(whole, (2.0, 2.0, None, None, None, None)) == "2 B/s to 4 B/s, lately 2 B/s", "one is gone"
+    assert told((None,) * 6) == ""
+
+
 @pytest.mark.parametrize("up", [(1, 2, 3), (1, 2), (3,), ()])
 @pytest.mark.parametrize("error", ["", "refused"])
 @pytest.mark.parametrize("offline", [False, True])
