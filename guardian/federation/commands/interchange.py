@@ -20,7 +20,6 @@ from guardian.cli.options import (
     OutputOption,
     actor,
     connect,
-    now_ms,
 )
 from guardian.cli.printing import echo, echo_text
 from guardian.client import GuardianClient
@@ -140,14 +139,20 @@ def import_topic(
         str, typer.Option("--owner", help="Who answers for it.", show_default="its label owner or team")
     ] = "",
     tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose it is.")] = "",
-    window: Annotated[str, typer.Option(help="How much of the newest traffic a placement goes by.")] = "1h",
+    window: Annotated[
+        str,
+        typer.Option(
+            help="How much of the newest traffic a placement goes by; over 1h Spark chooses it here.",
+            show_default="15m",
+        ),
+    ] = "",
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Put topicctl's topics into the directory, and make draft tickets that create, or expand, them.
 
-    Static placement is kept as it is. Any other is chosen by Guardian's planner, which needs the extra `analyze`.
+    Static placement is kept as it is. Any other is chosen by Guardian's planner, in a member.
     What Kafka refuses of a static placement is found first, and then nothing is stored; a later refusal says what
     stays.
 
@@ -174,11 +179,11 @@ def import_topic(
                 made = (tried[number], "") if dry_run else _create(client, topic, name, there[name, topic.name])
                 echo(made[0], err=output is Output.JSON)
                 stays += [f"draft ticket {made[1]}"] if made[1] else []
-    span = (now_ms() - parse_duration_ms("window", window), now_ms())
+    window_ms = parse_duration_ms("window", window) if window else 0
     with _telling_what_stays(stays):
         for topic, name in wanted:
             if (topic, name) not in placed:
-                _plan(topic, name, there[name, topic.name], span, endpoints, output, dry_run=dry_run)
+                _plan(topic, name, there[name, topic.name], window_ms, endpoints, output, dry_run=dry_run)
                 stays += [] if dry_run else [f"what was planned for topic {name}/{topic.name}"]
 
 
@@ -395,31 +400,27 @@ def _plan(
     topic: TopicctlTopic,
     cluster: str,
     there: int,
-    window: tuple[int, int],
+    window_ms: int,
     endpoints: str,
     output: Output,
     *,
     dry_run: bool,
 ) -> None:
     """As `guardian plan preallocate` does it."""
-    from guardian.model.directory import Directory
-    from guardian.model.tasks import CreateTopic, ExpandTopic, Task
+    from guardian.model.tasks import ExpandTopic
     from guardian.planning.commands.plan.carrying_out import carry_out
     from guardian.planning.commands.plan.overrides import Overrides
-    from guardian.planning.commands.plan.request import Request
+    from guardian.planning.commands.plan.request import LOCAL, Request, why_spark
+    from guardian.planning.orders import CreateTopicOrder
 
-    def task(directory: Directory, name: str) -> Task:
-        if there:
-            return ExpandTopic(topic.name, topic.partitions)
-        known = directory.topic(name, topic.name) or Topic(name, topic.name)
-        return CreateTopic(known, topic.partitions, topic.replication_factor, 0, topic.configs)
-
+    new = CreateTopicOrder(topic.name, topic.partitions, topic.replication_factor, 0, topic.configs)
     request = Request(
         overrides=Overrides(),
         clusters=(cluster,),
-        window=window,
+        window_ms=window_ms,
+        why_spark=why_spark(window_ms),
         lake="",
-        master="local[*]",
+        master=LOCAL,
         dry_run=dry_run,
         out=None,
         rollback=None,
@@ -427,7 +428,7 @@ def _plan(
         endpoints=endpoints,
         output=output,
     )
-    carry_out(request, task)
+    carry_out(request, ExpandTopic(topic.name, topic.partitions) if there else new)
 
 
 def _partitions(client: GuardianClient, cluster: str, topic: str) -> int:

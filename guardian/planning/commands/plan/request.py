@@ -29,7 +29,7 @@ from guardian.planning.commands.plan.overrides import Overrides
 from guardian.planning.orders import LONGEST_WINDOW_MS, OrderedTask, PlanOrder
 
 _SPARK_WINDOW = "1h"
-_LOCAL = "local[*]"
+LOCAL = "local[*]"
 
 _WindowOption = Annotated[
     str,
@@ -91,7 +91,7 @@ class Request:
             Path | None, typer.Option(help="Draw the plan as an HTML page, which needs no network (one cluster only).")
         ] = None,
         lake: _LakeOption = "",
-        master: Annotated[str, typer.Option(help="The Spark master; implies --spark.", show_default=_LOCAL)] = "",
+        master: Annotated[str, typer.Option(help="The Spark master; implies --spark.", show_default=LOCAL)] = "",
         expires: ExpiresOption = "",
         key: KeyOption = "",
         endpoints: EndpointsOption = "",
@@ -107,9 +107,9 @@ class Request:
             overrides=overrides,
             clusters=clusters,
             window_ms=window_ms,
-            why_spark=_why_spark(window_ms, is_asked_for=spark, lake=lake, master=master),
+            why_spark=why_spark(window_ms, is_asked_for=spark, lake=lake, master=master),
             lake=lake,
-            master=master or _LOCAL,
+            master=master or LOCAL,
             dry_run=dry_run,
             out=out,
             rollback=rollback,
@@ -130,7 +130,8 @@ class Request:
         return PlanOrder(task, self.overrides.by_name(), self.overrides.exclude_topics, self.window_ms)
 
 
-def _why_spark(window_ms: int, *, is_asked_for: bool, lake: str, master: str) -> str:
+def why_spark(window_ms: int, *, is_asked_for: bool = False, lake: str = "", master: str = "") -> str:
+    """Return why Spark is to plan here; empty: a member plans."""
     if is_asked_for:
         return "--spark was given"
     if lake or master:
