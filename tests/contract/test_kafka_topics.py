@@ -87,7 +87,8 @@ def test_settings_that_are_no_default_say_where_they_are_set(bench: Bench) -> No
     assert {key: each.value for key, each in own.items()} == {"min.insync.replicas": "2", "retention.ms": "3600000"}
     without = own["min.insync.replicas"]
     assert without.otherwise == "min.insync.replicas=1"
-    assert without.otherwise_origin in (ConfigOrigin.DEFAULT, ConfigOrigin.BROKER_FILE)
+    # Where eligible leader replicas are on, controllers set it for all brokers (KIP-966).
+    assert without.otherwise_origin in (ConfigOrigin.DEFAULT, ConfigOrigin.BROKER_FILE, ConfigOrigin.ALL_BROKERS)
 
 
 def test_creating_again_changes_nothing_and_is_no_error(bench: Bench) -> None:

@@ -84,7 +84,7 @@ def test_a_number_has_its_unit_in_its_name(name: str) -> None:
     each = config_pages.settings_of()[name]
     if each.hint is float:
         assert re.search(
-            r"_(s|ms|h|mb|gb|hours|days|bytes|seconds|per_s)$|(share|spread|limit|factor|utilisation|near|reserve)$"
+            r"_(s|ms|h|mb|gb|gb_month|hours|days|bytes|seconds|per_s)$|(share|spread|limit|factor|utilisation|near|reserve)$"
             r"|slow_disk$|million_requests$|max_leader_moves$|throttle$",
             each.key,
         ), name
