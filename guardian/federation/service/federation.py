@@ -135,6 +135,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
                     f"by_ticket of the exclusion of broker {change.put.exclusion.broker_id}: only a ticket's own "
                     f"exclusion has one (got {change.put.exclusion.by_ticket!r}); leave it out"
                 )
+            _require_known_broker(self._store.read_local(), number, change.put)
         if request.dry_run:
             return pb.ChangeFederationReply(revisions=self._store.read().check_change(request))
         reply = self._store.propose(
@@ -189,6 +190,23 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             planner=self._planner,
             cautions=self._cautions,
         )
+
+
+def _require_known_broker(views: Views, number: int, put: pb.FederationEntry) -> None:
+    """Raises NotFound for an exclusion of a broker that its cluster does not have, and a machine with one. Of a cluster
+    that is not registered, or of whose brokers none is, the store says what is wrong."""
+    kind = put.WhichOneof("entry")
+    if kind not in ("exclusion", "machine"):
+        return
+    entry = put.exclusion if kind == "exclusion" else put.machine
+    cluster = views.cluster(entry.cluster)
+    if cluster is None or not cluster.brokers or not entry.broker_id or cluster.broker(entry.broker_id) is not None:
+        return
+    names = ", ".join(str(broker.id) for broker in cluster.brokers)
+    raise NotFound(
+        f"changes[{number}]: broker {entry.broker_id} is not in cluster {entry.cluster}, whose brokers are {names}: "
+        "name one of them, or register the cluster again (guardian cluster add)"
+    )
 
 
 def _require_usable(number: int, change: pb.FederationChange) -> None:

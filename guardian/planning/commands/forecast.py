@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from guardian.cli.exits import UNKNOWN
 from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
@@ -23,6 +24,7 @@ from guardian.planning.commands.whatif import LakeOption, MasterOption
 _DAY_MS = 86_400_000
 _BYTES = ("disk",)
 _RATES = ("nw_in", "nw_out", "disk_io")
+_TRENDS = ("per_day", "per_day_low", "per_day_high", "days", "days_soonest", "days_latest")
 
 
 def forecast(
@@ -65,12 +67,23 @@ def forecast(
             _show(cluster, some, found[cluster], within)
     if fail and any(each.days_soonest <= days for some in found.values() for each in some):
         raise typer.Exit(1)
+    if unknown := [cluster for cluster, some in found.items() if not _is_known(some)]:
+        echo(
+            f"Nothing is known of {', '.join(unknown)}: take a longer --window, or see `guardian collection`", err=True
+        )
+        raise typer.Exit(UNKNOWN)
+
+
+def _is_known(found: Sequence[Forecast]) -> bool:
+    """Tell whether the trend of anything is known."""
+    return any(each.outlook is not Outlook.UNKNOWN for each in found)
 
 
 def _as_dict(forecast: Forecast) -> dict[str, object]:
-    """Without infinities, which JSON does not have: null is never."""
+    """Without infinities, which JSON does not have: null is never, or not known where the outlook says so."""
+    lacking = _TRENDS if forecast.outlook is Outlook.UNKNOWN else ()
     return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        name: None if name in lacking or (isinstance(value, float) and not math.isfinite(value)) else value
         for name, value in dataclasses.asdict(forecast).items()
     }
 

@@ -37,6 +37,7 @@ from guardian.serving.requests import is_awaited, person_of, require_cluster, vi
 from guardian.serving.sight import no_plan, no_ticket
 from guardian.serving.turns import LISTS
 from guardian.serving.who_asks import sees, who_asks
+from guardian.tickets.kinds.registry import KINDS
 from guardian.tickets.rules import ticketing
 from guardian.tickets.rules.approving import explain
 from guardian.tickets.rules.progressing import progress
@@ -234,6 +235,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             return self._ticket_page(views, request)
 
     def _ticket_page(self, views: Views, request: pb.ListTicketsRequest) -> pb.ListTicketsReply:
+        _require_kind(request.kind)
         states = frozenset(ticket_state_from_proto(state).value for state in request.states)
         clusters = (request.cluster,) if request.cluster else _visible_clusters(views)
         counts = _counts(views, request.cluster) if request.with_counts else ()
@@ -386,6 +388,12 @@ def _parts(views: Views, first: str) -> list[Ticket]:
         raise no_ticket(first)
     ids = ticket.part.ids if ticket.part is not None else (ticket.id,)
     return [each for each in map(views.ticket, ids) if each is not None]
+
+
+def _require_kind(kind: str) -> None:
+    """Raises InvalidInput for a kind that no ticket can have; those of other packages have a slash."""
+    if kind and kind not in KINDS and "/" not in kind:
+        raise InvalidInput(f"kind is {kind!r}: use one of {', '.join(sorted(KINDS))}")
 
 
 def _listed(views: Views, tickets: Sequence[Ticket], now_ms: int, pacing: Pacing) -> pb.ListTicketsReply:

@@ -125,4 +125,7 @@ def test_a_forecast_says_on_how_little_it_rests(world: World) -> None:
     assert "1 of these rest on less than two weeks: a weekly wave may look like a trend there" in out
     assert "cluster bulk: 1 disks and broker loads have too few samples to tell: take a longer --window" in out
     assert run("forecast", "--fail").exit_code == 1
-    assert run("forecast", "--fail", "--cluster", "bulk").exit_code == 0
+    unknown = run("forecast", "--fail", "--all", "--cluster", "bulk", "-o", "json")
+    assert unknown.exit_code == 4, "nothing is known of it, which is no good news"
+    [told] = json.loads(unknown.stdout)["bulk"]
+    assert (told["outlook"], told["per_day"], told["days"]) == ("too few samples", None, None)
