@@ -21,6 +21,7 @@ from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputO
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.cli.waiting import told_if_slow
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, Unavailable
 from guardian.federation.commands.federation import audit
@@ -39,6 +40,7 @@ LongSinceOption = Annotated[str, typer.Option("--since", help="How far back, suc
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many rows at most.")]
 
 # In the order of the table.
+_READING = "Reading what clients did"
 _VERDICTS = {pb.ACL_TOO_WIDE: "TOO WIDE", pb.ACL_UNUSED: "UNUSED", pb.ACL_UNSEEN: "unseen", pb.ACL_USED: "used"}
 
 
@@ -58,7 +60,7 @@ def topic(
     Example: guardian audit topic orders --cluster live --from 03:00 --to 03:10
     """
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.topic_activity(cluster, name, from_ms, to_ms, limit)
     columns = ("PRINCIPAL", "CLIENT", "ADDRESS", "OPERATION", *_COUNTS, "BROKERS", *_WHEN)
     _show_activity(reply, output, columns, "bytes_shared")
@@ -80,7 +82,7 @@ def broker(
     Example: guardian audit broker 7 --cluster live --since 10m
     """
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.broker_activity(cluster, broker_id, from_ms, to_ms, limit)
     columns = ("PRINCIPAL", "RESOURCE", "OPERATION", *_COUNTS, *_WHEN)
     _show_activity(reply, output, columns, "client_id", "address", "bytes_shared")
@@ -102,7 +104,7 @@ def principal(
     Example: guardian audit principal User:alice --cluster live --since 24h
     """
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.principal_activity(cluster, name if ":" in name else f"User:{name}", from_ms, to_ms, limit)
     columns = ("RESOURCE", "OPERATION", "CLIENT", *_COUNTS, "BROKERS", "ADDRESSES", *_WHEN)
     _show_activity(reply, output, columns, "bytes_shared")
@@ -122,7 +124,7 @@ def idle_topics(
     Example: guardian audit idle-topics --cluster live --since 14d
     """
     since_ms = now_ms() - parse_duration_ms("--since", since)
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.idle_topics(cluster, since_ms, with_internal=internal, limit=limit)
     if output is Output.JSON:
         print_json(as_dict(reply))
@@ -163,7 +165,7 @@ def tenant_costs(
     """
     price_list = load_prices(prices) if prices else None
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.tenant_usage(cluster, from_ms, to_ms)
     if output is Output.JSON:
         found = as_dict(reply)
@@ -278,7 +280,7 @@ def acls(
     Example: guardian audit acls --cluster live --since 30d
     """
     since_ms = now_ms() - parse_duration_ms("--since", since)
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.acl_use(cluster, since_ms)
     if output is Output.JSON:
         print_json(as_dict(reply))

@@ -13,6 +13,7 @@ from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputO
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, human_time, print_json, print_table, require_samples
+from guardian.cli.waiting import told_if_slow
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.model.units import human_bytes
@@ -67,7 +68,7 @@ def disks(
     Example: guardian disk show --cluster live --limit 5 --fail
     """
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow("Reading what disks did out of the lake"):
         report = client.disk_health(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
         if output is Output.JSON:
             print_json(as_dict(report) | {"protection": _protection_as_dict(client, cluster)})

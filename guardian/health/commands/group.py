@@ -12,6 +12,7 @@ from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputO
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table, require_samples
+from guardian.cli.waiting import told_if_slow
 from guardian.model.units import human_bytes, human_duration
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -41,7 +42,7 @@ def disk_reads(
     Example: guardian group disk-reads --cluster live
     """
     from_ms, to_ms = parse_span(since or ("" if start else "10m"), start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow("Asking brokers for consumer groups, and the lake for caches"):
         report = client.disk_readers(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
     if output is Output.JSON:
         print_json(as_dict(report))
