@@ -10,7 +10,7 @@ from urllib.parse import quote
 from guardian.health.model.finding import FindingKind
 from guardian.model.text import some
 from guardian.model.topology import BrokerState, Cluster
-from guardian.model.unevenness import spread
+from guardian.model.units import spread
 from guardian.web.observed import BrokerSeen, ClusterSeen, Series
 from protos.guardian.v1 import insight_pb2 as pb
 

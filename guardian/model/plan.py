@@ -12,7 +12,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import PlanTask
 from guardian.model.text import Text
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition, require_broker_id
-from guardian.model.unevenness import spread
+from guardian.model.units import spread
 
 RUN_PLAN = "run-plan"  # the kind of a plan from a file
 

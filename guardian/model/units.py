@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 
 from guardian.errors import InvalidInput
@@ -101,3 +102,18 @@ def bytes_text(count: int) -> str:
 def figure_text(value: float) -> str:
     """Return a count as it is, a spread to three places."""
     return f"{value:.0f}" if value == round(value) else f"{value:.3f}"
+
+
+def spread(uses: Iterable[float]) -> float:
+    """Return max/mean - 1: 0 when even, 1 when the busiest has twice its share; 0 when there is no load at all.
+
+    It is the one unit in which people see how uneven something is: docs/concepts.md.
+    """
+    known = [float(use) for use in uses]
+    total = sum(known)
+    return max(known) * len(known) / total - 1 if total > 0 else 0.0
+
+
+def beside_mean(above: float) -> str:
+    """Return where use/mean - 1 is: "62% above the mean", "90% below the mean"."""
+    return f"{abs(above):.0%} {'above' if above >= 0 else 'below'} the mean"

@@ -8,7 +8,7 @@ from statistics import fmean, median
 
 from guardian.model.plan import LOG_DIRS, Plan, ReplicaPlacement
 from guardian.model.tasks import Add, Balance, Leaders, Remove, Task
-from guardian.model.unevenness import beside_mean
+from guardian.model.units import beside_mean
 from spark_analytics.checker.loads import Sums
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.steps import May, helpful_step

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guardian.model.unevenness import spread
+from guardian.model.units import spread
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import disk_scale, scale, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY

@@ -14,8 +14,7 @@ import numpy as np
 
 from guardian.model.plan import LoadResource
 from guardian.model.topology import ANY_LOG_DIR
-from guardian.model.unevenness import beside_mean
-from guardian.model.units import human_bytes
+from guardian.model.units import beside_mean, human_bytes
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.credit import GOALS, LOG_DIR_BYTES, LOG_DIR_IO, Credit
 from spark_analytics.explaining.measure import Places

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from guardian.model.unevenness import beside_mean
+from guardian.model.units import beside_mean
 from spark_analytics.goals.goal import Placed
 from spark_analytics.goals.spread import asked_spread, deviations, worst_spread
 from spark_analytics.model.load import scale

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from guardian.model.unevenness import beside_mean
+from guardian.model.units import beside_mean
 from spark_analytics.goals.goal import Placed
 from spark_analytics.model.cluster_model import Floats
 from spark_analytics.model.load import scale

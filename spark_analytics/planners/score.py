@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.unevenness import spread
+from guardian.model.units import spread
 from spark_analytics.model.cluster_model import ClusterModel, Ints, brokers_of
 from spark_analytics.model.load import load_now, load_of, scale, topic_excess
 from spark_analytics.model.resources import WITH_CAPACITY, Resource

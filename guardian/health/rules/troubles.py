@@ -23,8 +23,7 @@ from guardian.health.model.finding import FindingKind, Sighting, Subject
 from guardian.model.cluster_state import FencedServer, LogDir, PartitionState, Reassignment
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
-from guardian.model.unevenness import beside_mean, spread
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import beside_mean, human_bytes, human_duration, spread
 from guardian.security.model.certificate import CertificateLife
 
 CLOCK_OFF_MS = 5_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.model.unevenness import beside_mean, spread
+from guardian.model.units import beside_mean, spread
 
 
 @given(st.lists(st.floats(0, 1e15), min_size=1, max_size=50))
