@@ -1,6 +1,6 @@
 """`make bench-console`: the console over a thousand simulated brokers, on the server and in Chromium.
 
-python -m tests.bench.console [--only pages|live|change] [--brokers N] [--replicas N] [--rounds N]
+python -m tests.bench.console [--only pages|live|change|commands|plans] [--brokers N] [--replicas N] [--rounds N]
     [--seconds S] [--out OUT]
 """
 
@@ -17,13 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench.console import change, live, pages
+from tests.bench.console import change, commands, live, pages
 from tests.bench.console.bars import MEASURES
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
 
-_PARTS = ("pages", "live", "change")
+_PARTS = ("pages", "live", "change", "commands", "plans")
 _DEATHS = 3
+_COMMAND_ROUNDS = 3
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,6 +49,12 @@ def main(arguments: Sequence[str]) -> int:
                 found, explained = pages.measured(home, options.brokers, options.replicas, options.rounds, tell)
             elif part == "live":
                 found, explained = live.measured(options.seconds, tell)
+            elif part == "commands":
+                found, explained = commands.measured(
+                    home / part, options.brokers, options.replicas, _COMMAND_ROUNDS, tell
+                )
+            elif part == "plans":
+                found, explained = commands.plans_measured(home / part, tell)
             else:
                 found, explained = change.measured(home / "change", _DEATHS, tell)
             figures |= found

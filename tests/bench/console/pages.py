@@ -17,18 +17,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from deploy.local import processes
-from deploy.local.processes import LocalProcess
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.model.operation import Ask, AskKind
+from tests.bench.console.commands import wait_for_all
 from tests.bench.console.crawling import crawl, kind_of
 from tests.bench.observe.fleet import collected, start_fleet, start_members
 from tests.bench.report import BenchFailed, Figures
 from tests.integration.browser import chromium_browser, window
 
-_COLLECTED_S = 600.0
-_LOOK_S = 1.0
 _TICKETS = 40
 _SHARE = 0.95
 _TIMEOUT_S = 60.0
@@ -49,7 +46,7 @@ def measured(
         tell(f"starting a member and {brokers:,} simulated brokers with {replicas:,} replicas each")
         group = start_members(stack, home, 1)
         fleet = start_fleet(stack, home, brokers, replicas, [group[0].grpc])
-        _wait(fleet, lambda: collected(group) >= brokers)
+        wait_for_all(fleet, lambda: collected(group) >= brokers)
         tell("all were collected once")
         with GuardianClient([group[0].grpc]) as client:
             made = _make_tickets(client)
@@ -136,13 +133,3 @@ def _make_tickets(client: GuardianClient) -> int:
             except GuardianError:
                 return made  # the simulated listener does not answer that: the list is empty then, and says so
     return made
-
-
-def _wait(fleet: LocalProcess, done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _COLLECTED_S
-    while not done():
-        if not processes.is_alive(fleet):
-            raise BenchFailed(f"the fleet has ended; it says last:\n{processes.last_lines(fleet)}")
-        if time.monotonic() > deadline:
-            raise BenchFailed(f"not all brokers were collected within {_COLLECTED_S:g} s")
-        time.sleep(_LOOK_S)
