@@ -106,7 +106,7 @@ OUTLINE: tuple[Group, ...] = (
             Entry(
                 "plan",
                 "planning.commands.plan.commands:app",
-                "Make plans from the metrics lake, and score those of others.",
+                "Have plans made, of any kind, and score those of others.",
             ),
             Entry(
                 "analyze",

@@ -40,7 +40,8 @@ from guardian.model.effects import was_never_set
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, Operation, OperationPhase
 from guardian.model.text import FOR_PEOPLE, Say, with_texts
-from guardian.model.ticket import TicketState, TicketTransition
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.tickets.progress import Progress
 from guardian.protection.rules import protecting
 from guardian.tickets.rules import approving, barring, progressing, replanning, ticketing, trimming
 from tests.properties.stored import SENTENCES, made
@@ -49,6 +50,12 @@ from tests.simulation.test_operation_crashes import absence_world, removal_world
 from tests.simulation.world import MB, WRITES, World, move
 
 pytestmark = pytest.mark.slow
+
+
+def progress(ticket: Ticket, execution: Execution | None, now_ms: int) -> Progress:
+    """Tell it at the usual pace: how often members look is no text."""
+    return progressing.progress(ticket, execution, now_ms)
+
 
 # What decides from stored things alone: its arguments are made from their types. A new one needs no more than a line.
 DECISIONS: tuple[Callable[..., Any], ...] = (
@@ -88,7 +95,7 @@ DECISIONS: tuple[Callable[..., Any], ...] = (
     next_look.may_soon_be_over,
     operating.holds,
     operating.holds_from_healing,
-    progressing.progress,
+    progress,
     protecting.released,
     protecting.remembers_alone,
     replanning.counted,

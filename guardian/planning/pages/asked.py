@@ -35,7 +35,7 @@ from guardian.planning.pages.asked_plans import AskedPlan, AskedPlans, Make, Tol
 from guardian.planning.pages.asking import FORMS, THROTTLE, AskForm, PlanForm
 from guardian.planning.pages.asking import Form as AskedFor
 from guardian.planning.pages.plans_view import DrawnPlan, drawn, shown_plan
-from guardian.security.rules.routing import OPERATE, VIEW
+from guardian.security.rules.routing import OPERATE, VIEW, VIEW_CLUSTER
 from guardian.tickets.pages.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
 from guardian.tickets.pages.tickets_kept import Recent
 from guardian.web.parts import Person, WebParts
@@ -72,32 +72,32 @@ class AskPages:
     def close(self) -> None:
         self._asked.close()
 
-    @get("/clusters/{name}/ask", VIEW)
-    def choices(self, request: Request, name: str) -> Response:
+    @get("/clusters/{cluster}/ask", VIEW_CLUSTER)
+    def choices(self, request: Request, cluster: str) -> Response:
         return self._render(
             request,
             "asking.html",
             section="plans",
-            title=f"Ask for a change of {name}",
-            crumbs=(*self._above(request, name), ("Ask", "")),
-            cluster=name,
+            title=f"Ask for a change of {cluster}",
+            crumbs=(*self._above(request, cluster), ("Ask", "")),
+            cluster=cluster,
             plans=[form for form in FORMS.values() if isinstance(form, PlanForm)],
             operations=[form for form in FORMS.values() if isinstance(form, AskForm)],
         )
 
-    @get("/clusters/{name}/ask/{form}", VIEW)
-    def form(self, request: Request, name: str, form: str) -> Response:
-        return self._form(request, name, _form_of(form), dict(request.query_params))
+    @get("/clusters/{cluster}/ask/{form}", VIEW_CLUSTER)
+    def form(self, request: Request, cluster: str, form: str) -> Response:
+        return self._form(request, cluster, _form_of(form), dict(request.query_params))
 
-    @post("/clusters/{name}/ask/{form}", VIEW)
-    def ask(self, request: Request, name: str, form: str, typed: Typed) -> Response:
+    @post("/clusters/{cluster}/ask/{form}", VIEW_CLUSTER)
+    def ask(self, request: Request, cluster: str, form: str, typed: Typed) -> Response:
         """Begin to make the plan. It stores nothing, so that who may look may ask; an operation asks for more."""
         asked_for, person = _form_of(form), self._web.user_of(request)
         try:
-            make = self._make(person, name, asked_for, typed)
-            asked = self._asked.start(person, name, form, _own(asked_for, typed), make)
+            make = self._make(person, cluster, asked_for, typed)
+            asked = self._asked.start(person, cluster, form, _own(asked_for, typed), make)
         except (InvalidInput, Overloaded) as error:
-            return self._form(request, name, asked_for, typed, error)
+            return self._form(request, cluster, asked_for, typed, error)
         return RedirectResponse(url("plans", "asked", asked.id), 303)
 
     @get("/plans/asked/{asked_id}", VIEW)

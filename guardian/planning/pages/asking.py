@@ -40,7 +40,7 @@ SETTINGS = (
     Field(THROTTLE, "Throttle", Shape.RATE, "bytes/s a broker, for copies", default=bytes_text(DEFAULT_THROTTLE)),
     Field("max_bytes", "Copy at most", Shape.BYTES, "the best plan for it", "any"),
     Field("max_seconds", "Take at most", Shape.DURATION, "by the plan's own estimate", "any"),
-    Field("target_spread", "Unevenness asked for", Shape.NUMBER, "max/mean - 1 of brokers", "0.08"),
+    Field("target_spread", "Spread asked for", Shape.NUMBER, "max/mean - 1 of brokers", "0.08"),
     Field("goals", "Soft goals", Shape.WORDS, "by Guardian's or Cruise Control's names", "all"),
     Field("exclude_topics", "Topics that stay", Shape.WORDS, "a star at the end stands for any rest", "none"),
 )

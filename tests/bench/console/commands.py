@@ -165,7 +165,7 @@ def _planned(url: str, cluster: str) -> tuple[float, bool]:
 def _names(endpoint: str) -> dict[str, str]:
     with GuardianClient([endpoint]) as client:
         cluster = min(client.list_clusters(), key=lambda each: each.name)
-        topic = client.described_topics(cluster.name).topics[0].name
+        topic = client.described_topics(cluster.name).topics[0].topic
     return {"cluster": cluster.name, "broker": str(cluster.brokers[0].id), "topic": topic}
 
 

@@ -458,11 +458,12 @@ def test_what_if_answers_each_question() -> None:
 
 
 def test_a_forecast_of_minutes_says_that_it_can_not_tell_yet() -> None:
-    out = done("forecast", "--window", "30m")
+    answer = run("forecast", "--window", "30m")
 
-    assert "cluster sim-1: " in out
-    assert "cluster sim-2: " in out
-    assert "have too few samples to tell" in out
+    assert answer.code == 4, answer
+    assert "cluster sim-1: " in answer.out
+    assert "cluster sim-2: " in answer.out
+    assert "have too few samples to tell" in answer.out
 
 
 @pytest.mark.long

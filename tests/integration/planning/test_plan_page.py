@@ -118,7 +118,7 @@ def test_three_brokers_have_their_bars_and_flows_and_the_whole_plan_is_readable(
     assert ">r1  5.0 GB</text>" in racks
     assert ">suzhou  5.0 GB</text>" in idcs
     for text in (
-        "<dt>Brokers: Disk, max/mean</dt><dd>1.50 → 1.00</dd>",
+        "<dt>Brokers: Disk, spread</dt><dd>0.50 → 0.00</dd>",
         "<li>broker cpu spread is 0.110</li>",
         '<td>cpu-spread</td><td class="number">0.500</td><td class="number">0.200</td><td class="number">0.090</td>'
         '<td class="alarm">NO</td>',

@@ -293,6 +293,8 @@ def _in_a_path(texts: Texts, plan_hash: str) -> dict[str, str]:
         "name": texts("tenant"),
         "disk": texts("disk"),
         "action": "reject",
+        "form": "balance",
+        "asked_id": "nothing",
         "rest": "nothing",
         "ticket": texts.ticket(TicketState.PENDING),
     }

@@ -26,10 +26,10 @@ _USER, _CLIENT_ID = "user", "client-id"
 
 
 def _describe(asked: Asked, request: Any) -> Values:
-    return {"results": [_described(asked, each) for each in request.resources]}
+    return {"results": [_described(asked, each, request.include_synonyms) for each in request.resources]}
 
 
-def _described(asked: Asked, wanted: Any) -> Values:
+def _described(asked: Asked, wanted: Any, has_synonyms: bool) -> Values:
     """A broker answers for itself alone, and for the default of all."""
     kind, name = _KINDS.get(wanted.resource_type, ""), wanted.resource_name
     told = {"resource_type": wanted.resource_type, "resource_name": name, "configs": []}
@@ -50,12 +50,20 @@ def _described(asked: Asked, wanted: Any) -> Values:
             "config_source": where,
             "is_default": where == _DEFAULT,
             "is_sensitive": False,
-            "synonyms": [],
+            "synonyms": _synonyms(kind, key, value, where) if has_synonyms else [],
         }
         for key, value, where in values
         if keys is None or key in keys
     ]
     return told | coded("", kafka_errors.UnknownError)
+
+
+def _synonyms(kind: str, key: str, value: str, where: int) -> list[Values]:
+    """Return the values of a key from the one in force on: what would hold without it comes after it."""
+    found = [(value, where)]
+    if where != _DEFAULT and key in DEFAULTS[kind]:
+        found.append((DEFAULTS[kind][key], _DEFAULT))
+    return [{"name": key, "value": each, "source": source} for each, source in found]
 
 
 def _alter(asked: Asked, request: Any) -> Values:

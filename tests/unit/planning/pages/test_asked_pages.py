@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import httpx
 import pytest
@@ -18,9 +19,10 @@ from fastapi.testclient import TestClient
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable
 from guardian.member.web import create_app
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
 from guardian.model.tasks import Relieve
-from guardian.model.ticket import TicketState
+from guardian.model.ticket import Ticket, TicketState
 from guardian.planning.orders import PlanOrder
 from guardian.planning.pages.asking import FORMS
 from guardian.web.parts import Local, Person, WebParts
@@ -32,15 +34,17 @@ Progress = Callable[[planning_pb2.PlanProgress], None]
 
 
 class Stage:
-    """`orders` are those that reached the member; `answer` is what the planner does."""
+    """`orders` and `asks` are those that reached the member; `answer` is what the planner does."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.member = Member()
         self.client = GuardianClient([self.member.endpoint])
         self.person: Person = Local()
         self.orders: list[tuple[str, PlanOrder]] = []
+        self.asks: list[tuple[Ask, dict[str, Any]]] = []
         self.answer: Callable[[Progress], Plan] = lambda _: plan(3, 2)
         monkeypatch.setattr(GuardianClient, "make_plan", self._made)
+        monkeypatch.setattr(GuardianClient, "ask_for", self._asked_for)
         parts = WebParts(
             "g1", lambda _: self.client, lambda: self.member.now_ms, user_of=lambda _: self.person
         )  # fmt: skip
@@ -49,6 +53,12 @@ class Stage:
     def _made(self, cluster: str, order: PlanOrder, on_progress: Progress) -> Plan:
         self.orders.append((cluster, order))
         return self.answer(on_progress)
+
+    def _asked_for(self, cluster: str, ask: Ask, **options: Any) -> tuple[Ticket, Plan | None]:
+        self.asks.append((ask, options))
+        plan = replace(self.answer(_nobody), moves=()) if options.get("dry_run") else None
+        id = "" if options.get("dry_run") else "t-9"
+        return Ticket(id, cluster, ask.kind, TicketState.DRAFT, options["author"], "", 0, 1000, 1000, ask=ask), plan
 
     def post(self, path: str, **fields: str) -> httpx.Response:
         answer: httpx.Response = self.web.post(path, data=fields, follow_redirects=False)
@@ -68,6 +78,10 @@ class Stage:
         answer = self.web.get(where)
         assert status is None or answer.status_code == status, answer.text
         return unescape(answer.text)
+
+
+def _nobody(_: planning_pb2.PlanProgress) -> None:
+    """Nobody is told."""
 
 
 @pytest.fixture
@@ -170,13 +184,15 @@ def test_an_operation_shows_what_it_would_do_then_becomes_a_ticket(stage: Stage)
     where = stage.asked("offline-brokers", brokers="3", shutdown="true", sent="1")
     page = stage.over(where)
     assert "Ask for approval" in page
-    assert stage.client.tickets() == ()
-    answer = stage.post(f"{where}/ticket", actor="ann", submit="false")
-    assert answer.status_code == 303, answer.text
-    (ticket,) = stage.client.tickets()
-    assert ticket.state is TicketState.DRAFT
-    assert ticket.ask is not None
-    assert ticket.ask.brokers == (3,)
+    assert [options["dry_run"] for _, options in stage.asks] == [True]
+    for _ in range(2):
+        answer = stage.post(f"{where}/ticket", actor="ann", submit="true", reason="a new disk")
+        assert answer.headers["location"] == "/console/tickets/t-9"
+    _, made, again = stage.asks
+    assert made == again, "a form that is sent twice makes one ticket"
+    assert made[0] == Ask(AskKind.OFFLINE, (3,), shutdown=True)
+    assert (made[1]["author"], made[1]["submit"], made[1]["reason"]) == ("ann", True, "a new disk")
+    assert made[1]["idempotency_key"]
 
 
 def test_another_person_sees_nothing_of_it(stage: Stage) -> None:
