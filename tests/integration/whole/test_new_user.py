@@ -76,7 +76,7 @@ def test_a_new_user_finds_the_way(
         expect(page.locator("#state")).to_contain_text("DRAFT")
 
         page.get_by_role("link", name="The plan").click()
-        expect(page.locator("#brokers figcaption")).to_contain_text("max/mean")
+        expect(page.locator("#brokers figcaption")).to_contain_text("spread")
         expect(page.locator("#moves")).to_contain_text("above the mean")
         page.get_by_role("link", name="The ticket").click()
 
