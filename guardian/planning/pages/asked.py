@@ -128,7 +128,7 @@ class AskPages:
         reason: Annotated[str, Form()] = "",
         submit: Annotated[bool, Form()] = False,
     ) -> Response:
-        """A form that is sent twice makes one ticket."""
+        """Make the ticket; a form that is sent twice makes one."""
         person = self._web.user_of(request)
         asked = self._asked.of(person, asked_id)
         if asked.plan is None:
@@ -210,7 +210,7 @@ class AskPages:
         )
 
     def _above(self, request: Request, cluster: str) -> tuple[tuple[str, str], ...]:
-        """The way to the cluster. Raises NotFound, also for one that the person may not see."""
+        """Return the way to the cluster. Raises NotFound, also for one that the person may not see."""
         person = self._web.user_of(request)
         names = {each.name for each in self._web.client_for(person).list_clusters()}
         if cluster not in names or not person.sees(cluster):
@@ -219,7 +219,7 @@ class AskPages:
 
 
 class _TicketMaker:
-    """Makes the ticket of what was asked for, once however often: by the id under which it was asked for."""
+    """Make the ticket of what was asked for, once however often: by the id under which it was asked for."""
 
     def __init__(self, client: GuardianClient, author: str, reason: str, submit: bool) -> None:
         self._client = client
@@ -262,7 +262,7 @@ def _plan_of(client: GuardianClient, cluster: str, order: PlanOrder, tell: Told)
 
 
 def _rehearsed(client: GuardianClient, cluster: str, ask: Ask, author: str, throttle: int, tell: Told) -> Plan:
-    """What the operation would do now. It can't be given up half way: it stores nothing, and its answer is dropped."""
+    """Return what the operation would do now. It can't be ended half way: it stores nothing, its answer is dropped."""
     tell("what it would do is looked at")
     ticket, plan = client.ask_for(
         cluster, ask, author=author, throttle=throttle, dry_run=True, plan_s=PlansConfig().longest_s

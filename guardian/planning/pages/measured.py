@@ -32,7 +32,7 @@ _STALE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """A load of a broker: before the plan, as the plan said it would be, and now; a dash where it is not known."""
+    """Tell a load of a broker: before the plan, as the plan said it would be, and now; a dash where it is not known."""
 
     broker: int
     before: str
@@ -43,7 +43,7 @@ class MeasuredRow:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """All brokers of one resource; unevenness is max/mean - 1, None where nothing is measured."""
+    """Hold all brokers of one resource; `uneven_...` are spreads (max/mean - 1), None where nothing is measured."""
 
     title: str
     rows: tuple[MeasuredRow, ...]
