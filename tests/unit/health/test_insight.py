@@ -14,6 +14,7 @@ from guardian.kafka.admin import TOPIC
 from guardian.model.topology import TopicPartition
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
+from tests.printed import printed
 from tests.unit.member.member import Member
 
 
@@ -34,7 +35,7 @@ def client(member: Member) -> Iterator[GuardianClient]:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, ["durability", *arguments, "--endpoints", member.endpoint])
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def test_topics_are_rated_by_what_kafka_says(client: GuardianClient) -> None:

@@ -28,6 +28,7 @@ from guardian.model.wire.federation import cluster_to_proto
 from guardian.model.wire.lines import lines_from_proto
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
+from tests.printed import printed
 from tests.unit.member.lake import CLUSTER, FROM_MS, MB, MINUTE_MS, MINUTES, SLOW_FROM, TO_MS, table, write_lake
 from tests.unit.member.member import Member
 
@@ -93,7 +94,7 @@ def client(member: Member) -> Iterator[GuardianClient]:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, [*arguments, "--endpoints", member.endpoint], env={"COLUMNS": "200"})
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def test_the_slow_disk_is_first_with_its_evidence(client: GuardianClient) -> None:
@@ -276,10 +277,11 @@ def test_a_wrong_links_file_is_told_to_who_asks(member: Member, tmp_path: Path) 
 )
 def test_where_nothing_was_sampled_that_is_said(member: Member, command: list[str], what: str) -> None:
     for form in ("table", "json"):
-        code, output = run(member, *command, "--since", "10m", "-o", form)
-        assert code == 4, "that is not known, which is no zero"
-        assert f"no samples of {what} between" in output
-    assert "is the reporter registered? see `guardian collection`" in output
+        result = CliRunner().invoke(app, [*command, "--since", "10m", "-o", form, "--endpoints", member.endpoint])
+        assert result.exit_code == 4, "that is not known, which is no zero"
+        said = " ".join(result.output.split())
+        assert f"no samples of {what} between" in said
+    assert "is the reporter registered? see `guardian collection`" in said
 
 
 def test_links_without_samples_activity_or_idcs_say_what_is_missing(lake: Path) -> None:

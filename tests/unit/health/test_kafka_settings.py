@@ -14,6 +14,7 @@ from guardian.kafka.admin import TOPIC
 from guardian.model.quota import CONSUMER_BYTE_RATE, EVERY, PRODUCER_BYTE_RATE, QuotaEntity
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
+from tests.printed import printed
 from tests.unit.member.member import Member
 
 
@@ -27,7 +28,7 @@ def member() -> Iterator[Member]:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, [*arguments, "--endpoints", member.endpoint], env={"COLUMNS": "200"})
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def lines(output: str) -> list[str]:

@@ -21,6 +21,7 @@ from guardian.lake.store.writer import LakeWriter
 from guardian.model.event import Event, EventKind
 from guardian.model.wire.federation import cluster_to_proto
 from tests.command_line import app
+from tests.printed import printed
 from tests.unit.member.lake import CLUSTER, FROM_MS, GB, MB, MINUTE_MS, table, write_lake
 from tests.unit.member.member import Member
 
@@ -89,7 +90,7 @@ def client(member: Member) -> Iterator[GuardianClient]:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, [*arguments, "--endpoints", member.endpoint], env={"COLUMNS": "300"})
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def test_a_broker_is_as_the_lake_has_it_before_the_moment(client: GuardianClient) -> None:

@@ -16,6 +16,7 @@ from guardian.model.topology import Cluster
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
 from tests.patience import CALL_S
+from tests.printed import printed
 from tests.unit.member.member import Member
 
 
@@ -41,7 +42,7 @@ def invoked(member: Member, *arguments: str) -> Result:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = invoked(member, *arguments)
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def test_a_cut_is_predicted_for_both_kinds_of_producers(client: GuardianClient) -> None:

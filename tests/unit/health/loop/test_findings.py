@@ -21,6 +21,7 @@ from guardian.member.metrics import findings_metrics
 from guardian.model.wire.federation import cluster_to_proto
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
+from tests.printed import printed
 from tests.unit.health.test_insight_lake import Activity
 from tests.unit.member.lake import CLUSTER, FROM_MS, MINUTE_MS, TO_MS, write_lake
 from tests.unit.member.member import Member
@@ -76,7 +77,7 @@ def look(member: Member, minutes: float = 5) -> list[str]:
 
 def run(member: Member, *arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, ["findings", *arguments, "--endpoints", member.endpoint])
-    return result.exit_code, result.output
+    return result.exit_code, printed(result, arguments)
 
 
 def found(member: Member, kind: FindingKind) -> list[dict[str, Any]]:

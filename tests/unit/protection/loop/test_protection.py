@@ -375,13 +375,13 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
         assert "g reads what is older than" in doing
         (held,) = [line for line in lines if line.startswith("client quota: consumer_byte_rate of client-id=etl")]
         assert "g reads what is older than" in held
-        as_json = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).output)
+        as_json = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).stdout)
         assert as_json["disks"]
         found = as_json["protection"]
         assert [each["why"] for each in found["queue"]] == [each.why for each in story.report().queue]
         assert [each["subject"] for each in found["held"]["levers"]] == ["client-id=etl"]
         member.replica.leads = False
-        without = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).output)
+        without = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).stdout)
         assert "ask the leader" in without["protection"]["unknown"]
     finally:
         member.stop()
