@@ -8,6 +8,7 @@ the plan is on the page. The first one counts as well: nobody has asked that mem
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -145,17 +146,23 @@ def _slowest(runs: Mapping[str, _Run], fault: str = "") -> Figures:
 
 def _planned(url: str, cluster: str) -> tuple[float, bool]:
     """Return the ms until the plan is on the page, and whether its progress was told before."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    form_at = f"{url}/console/clusters/{cluster}/ask/balance"
+    with browser.open(form_at) as answer:
+        token = re.search(r'name="csrf" value="([^"]+)"', answer.read().decode())
+    if token is None:
+        raise BenchFailed(f"{form_at}: has no form")
     began = time.perf_counter()
-    form = urllib.parse.urlencode({"throttle": "50MB"}).encode()
+    form = urllib.parse.urlencode({"throttle": "50MB", "csrf": token[1], "sent": "1"}).encode()
     told = False
-    with urllib.request.urlopen(f"{url}/console/clusters/{cluster}/ask/balance", form) as answer:  # noqa: S310  ours
+    with browser.open(form_at, form) as answer:
         where, page = answer.url, answer.read().decode()
     while 'aria-busy="true"' in page:
         told = True
         if time.perf_counter() - began > _PLANNED_S:
             raise BenchFailed(f"{where}: no plan within {_PLANNED_S:g} s")
         time.sleep(_LOOK_S)
-        with urllib.request.urlopen(where) as answer:  # noqa: S310  the member's own
+        with browser.open(where) as answer:
             page = answer.read().decode()
     if "Moves, and why" not in page:
         raise BenchFailed(f"{where}: shows no plan; it shows {page[-500:]}")
