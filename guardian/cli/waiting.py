@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from guardian.cli.printing import echo
 
 SILENT_S = 1.0
+PROGRESS_S = 2.0
 
 
 @contextmanager
@@ -21,3 +23,20 @@ def told_if_slow(sentence: str, silent_s: float = SILENT_S) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+class Progress:
+    """How far a command has come, as a line to stderr every other second; what is done before stays silent."""
+
+    def __init__(self, sentence: str, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """`sentence` has {done} and {total} in it."""
+        self._sentence = sentence
+        self._total = total
+        self._clock = clock
+        self._told_s = clock()
+
+    def at(self, done: int) -> None:
+        now_s = self._clock()
+        if now_s - self._told_s >= PROGRESS_S:
+            self._told_s = now_s
+            echo(self._sentence.format(done=f"{done:,}", total=f"{self._total:,}"), err=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as _WireTopicPartition
@@ -38,6 +38,7 @@ __all__ = [
     "KafkaException",
     "Message",
     "Producer",
+    "Record",
     "client_config",
     "consumer",
     "create_topics",
@@ -45,6 +46,7 @@ __all__ = [
     "end_offsets",
     "producer",
     "put_scram_user",
+    "records_between",
     "start_offsets",
 ]
 
@@ -63,9 +65,12 @@ _NEW_LEADER = (
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
 )
+# A broker that restarts.
+_UNREACHED = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
+_READ_AT_ONCE = 1000
 _TIMEOUT_S = 30.0
 _TOKEN_TIMEOUT_S = 10.0
 _GRACE_S = 2.0  # librdkafka keeps the time-out itself; the future's is a second line
@@ -215,6 +220,70 @@ def start_offsets(
 def end_offsets(cluster: Cluster, topics: Collection[str], timeout_s: float = _TIMEOUT_S) -> dict[TopicPartition, int]:
     """The offset that the next record of every partition gets. Raises NotFound, ClusterUnavailable."""
     return _offsets(cluster, topics, _LATEST, timeout_s)
+
+
+class Record(NamedTuple):
+    """A record as it is in a topic."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+
+
+def records_between(
+    cluster: Cluster,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    timeout_s: float = _TIMEOUT_S,
+) -> Iterator[Record]:
+    """Yield one topic's records from the start offset of each partition to below its end, in order in each partition.
+
+    No group is joined, and no offset committed. Raises ClusterUnavailable when nothing comes for so long or a broker
+    refuses.
+    """
+    open_ends = {partition: end for partition, end in ends.items() if starts[partition] < end}
+    settings: dict[str, Setting] = {
+        "auto_offset_reset": "error",
+        "enable_auto_commit": False,
+        "enable_partition_eof": True,  # where what comes before the end is no record, such as a transaction's mark
+    }
+    with closing(consumer(cluster, "guardian-reads-once", **settings)) as reader:
+        reader.assign([_WireTopicPartition(*partition, starts[partition]) for partition in open_ends])
+        deadline = time.monotonic() + timeout_s
+        while open_ends:
+            for message in reader.consume(_READ_AT_ONCE, _POLL_S):
+                if not _is_passing(message.error()):
+                    deadline = time.monotonic() + timeout_s
+                    yield from _taken(cluster, message, open_ends)
+            if time.monotonic() > deadline:
+                left = ", ".join(map(str, sorted(open_ends)))
+                raise ClusterUnavailable(f"cluster {cluster.name} gave no records of {left} for {timeout_s:.0f} s")
+
+
+def _is_passing(error: KafkaError | None) -> bool:
+    """Return whether the client tries again by itself, as where a broker restarts."""
+    return error is not None and (error.retriable() or error.code() in _UNREACHED)
+
+
+def _taken(cluster: Cluster, message: Message, open_ends: dict[TopicPartition, int]) -> Iterator[Record]:
+    """Yield the record, if it is one from before the end; a partition leaves `open_ends` at its end.
+
+    A new leader may say that its log ends earlier than it does, until its followers have told it how far they are.
+    """
+    topic, number, offset, error = message.topic(), message.partition(), message.offset(), message.error()
+    if error is not None and error.code() != KafkaError._PARTITION_EOF:
+        raise ClusterUnavailable(f"cluster {cluster.name} refuses to be read: {error.str()}")
+    if topic is None or number is None or offset is None:
+        raise ClusterUnavailable(f"cluster {cluster.name} gave a record without its place: read again")
+    partition = TopicPartition(topic, number)
+    end = open_ends.get(partition)
+    if end is None:
+        return
+    if error is None and offset < end:
+        yield Record(number, offset, message.value())
+    following = offset if error is not None else offset + 1
+    if following >= end:
+        del open_ends[partition]
 
 
 def _offsets(

@@ -41,7 +41,8 @@ class TopicIdPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LiveSegment:
-    """A segment that is not yet deleted. `broker_id` and `at_ms` (the broker's clock) are those of its newest state."""
+    """A segment that is not yet deleted. `broker_id` and `at_ms` (the broker's clock) are those of its newest state;
+    `custom_metadata` is the storage plugin's own, where it has any."""
 
     id: bytes
     state: RemoteLogSegmentState
@@ -53,6 +54,7 @@ class LiveSegment:
     leader_epochs: Mapping[int, int]
     max_timestamp_ms: int = 0
     txn_index_empty: bool = False
+    custom_metadata: bytes = b""
 
     @property
     def is_finished(self) -> bool:
@@ -65,6 +67,17 @@ class LiveSegment:
     @property
     def is_being_deleted(self) -> bool:
         return self.state is RemoteLogSegmentState.DELETE_SEGMENT_STARTED
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentChange:
+    """A later state of a segment, told by a broker at `at_ms` of its clock. `custom_metadata` is empty where it says
+    nothing new."""
+
+    state: RemoteLogSegmentState
+    broker_id: int
+    at_ms: int
+    custom_metadata: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def test_the_page_is_as_commands_and_routes_are() -> None:
         ("apply apply", {"Federation/ChangeFederation", "Federation/RegisterCluster"}),
         ("disk release", {"Protection/ReleaseProtection"}),
         ("durability", {"Insight/GetDurability"}),
+        ("tiering import", {"Tiering/AppendSegmentEvents", "Tiering/ListPartitions", "Tiering/PullSegmentEvents"}),
         ("certs show", set()),
         ("version", set()),
     ],

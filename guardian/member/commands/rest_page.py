@@ -27,7 +27,7 @@ BEGIN = "<!-- Made by `guardian docs rest --out docs/rest.md`: change commands o
 END = "<!-- The end of what is made. -->"
 _OWN = ("guardian.cli", "guardian.rest", "guardian.planning.making")
 _CLIENT, _MAKING = "guardian.client", "guardian.planning.making"
-_CLIENTS = ("client", "clients", "GuardianClient")
+_CLIENTS = ("client", "_client", "clients", "GuardianClient")
 _METHODS = {path.rpartition("/")[2]: path.removeprefix("/guardian.v1.") for path in RPCS if "guardian.v1" in path}
 
 

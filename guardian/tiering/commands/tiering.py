@@ -18,7 +18,7 @@ from guardian.client import GuardianClient
 from guardian.model.segment import RemoteLogSegmentState
 from guardian.model.text import uuid_text
 from guardian.model.units import human_bytes, human_duration, parse_duration_ms
-from guardian.tiering.commands import tiering_orphans, tiering_verify
+from guardian.tiering.commands import tiering_import, tiering_orphans, tiering_verify
 from guardian.tiering.commands.tiering_catalogue import TieredTopic, live_segments, partition_segments, read_catalogue
 from guardian.tiering.commands.tiering_options import (
     LimitOption,
@@ -166,6 +166,7 @@ def list_segments(
 
 app.command("orphans")(tiering_orphans.orphans_command)
 app.command("verify")(tiering_verify.verify)
+app.command("import")(tiering_import.import_command)
 
 
 @dataclass(frozen=True, slots=True)

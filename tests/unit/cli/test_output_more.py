@@ -40,6 +40,7 @@ WHOLE = {
     "security/commands/roles.py:roles": "a grant is whom it is for, its role, clusters and tenants",
     "security/commands/whoami.py:whoami": "a grant is its role, clusters and tenants",
     "tiering/commands/tiering_gone.py:print_gone": "a deleted topic is known by what is left of it",
+    "tiering/commands/tiering_import.py:_print_unreadable": "a record is its place in the topic",
     "security/commands/token.py:list_tokens": "the rest of a token is its hash",
     "planning/commands/whatif.py:_show_uses": "a use is its share before and after",
     "planning/commands/plan/offline.py:show_score": "all spreads are shown",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from guardian.cli.waiting import told_if_slow
+from guardian.cli.waiting import Progress, told_if_slow
 
 
 def test_what_takes_long_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,3 +24,11 @@ def test_what_answers_at_once_or_fails_says_nothing(capsys: pytest.CaptureFixtur
         raise ZeroDivisionError
     time.sleep(0.3)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_is_told_every_other_second(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 1.9, 2.0, 3.9, 4.0])
+    progress = Progress("Read {done} of {total} records", 5000, lambda: next(times))
+    for done in (1, 1000, 1500, 5000):
+        progress.at(done)
+    assert capsys.readouterr().err == "Read 1,000 of 5,000 records\nRead 5,000 of 5,000 records\n"

@@ -91,6 +91,7 @@ REFUSED = {
     "links --cluster nope": "'nope' is not registered",
     "ticket list --cluster nope": "'nope' is not registered",
     "ticket list --kind nope": "kind is 'nope': use one of",
+    "tiering import --cluster nope": "'nope', which is not registered",
     "tiering topics --cluster nope": "cluster nope is not registered",
     "topic list --cluster nope": "'nope' is not registered",
 }

@@ -9,7 +9,7 @@ import pytest
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.credentials import ENVIRONMENT
-from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol
+from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
 CERTIFICATE = """\
 -----BEGIN CERTIFICATE-----
@@ -113,3 +113,86 @@ def test_deleting_no_topics_asks_nobody() -> None:
 def test_offsets_of_a_cluster_that_is_down_say_so() -> None:
     with pytest.raises(ClusterUnavailable, match=r"^cluster live can't be reached at 127\.0\.0\.1:1 within 0.3 s: "):
         data.end_offsets(Cluster("live", "127.0.0.1:1"), ["t"], timeout_s=0.3)
+
+
+class Handed:
+    """A consumer of librdkafka, which gives the next of these lists each time that it is asked."""
+
+    def __init__(self, *answers: list[Any]) -> None:
+        self._answers = list(answers)
+        self.assigned: list[tuple[str, int, int]] = []
+        self.is_closed = False
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned = [(each.topic, each.partition, each.offset) for each in partitions]
+
+    def consume(self, _most: int, _timeout_s: float) -> list[Any]:
+        return self._answers.pop(0) if self._answers else []
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Message:
+    def __init__(self, partition: int, offset: int, value: bytes | None = b"v", error: int | None = None) -> None:
+        self._fields = (partition, offset, value)
+        self._error = None if error is None else data.KafkaError(error)
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return self._fields[0]
+
+    def offset(self) -> int:
+        return self._fields[1]
+
+    def value(self) -> bytes | None:
+        return self._fields[2]
+
+    def error(self) -> data.KafkaError | None:
+        return self._error
+
+
+def between(monkeypatch: pytest.MonkeyPatch, reader: Handed, *bounds: tuple[int, int]) -> list[data.Record]:
+    monkeypatch.setattr(data, "consumer", lambda *_arguments, **_settings: reader)
+    starts = {TopicPartition("t", number): start for number, (start, _) in enumerate(bounds)}
+    ends = {TopicPartition("t", number): end for number, (_, end) in enumerate(bounds)}
+    try:
+        return list(data.records_between(CLUSTER, starts, ends, timeout_s=0.05))
+    finally:
+        assert reader.is_closed
+
+
+def test_records_are_read_up_to_the_ends_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Handed([Message(0, 5), Message(1, 0)], [], [Message(0, 6, None), Message(0, 7), Message(1, 1)])
+    assert between(monkeypatch, reader, (5, 7), (0, 2), (3, 3)) == [
+        (0, 5, b"v"),
+        (1, 0, b"v"),
+        (0, 6, None),
+        (1, 1, b"v"),
+    ]
+    assert reader.assigned == [("t", 0, 5), ("t", 1, 0)]
+
+
+def test_a_partition_ends_where_it_ends_though_no_record_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Message(0, 9, error=data.KafkaError._PARTITION_EOF)
+    assert between(monkeypatch, Handed([Message(0, 5), end]), (5, 9)) == [(0, 5, b"v")]
+    early = Message(0, 6, error=data.KafkaError._PARTITION_EOF)
+    reader = Handed([Message(0, 5), early], [Message(0, 6), end])
+    assert between(monkeypatch, reader, (5, 9)) == [(0, 5, b"v"), (0, 6, b"v")], "it ended too soon"
+
+
+def test_a_broker_that_restarts_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Message(0, 0, error=data.KafkaError._ALL_BROKERS_DOWN)
+    assert between(monkeypatch, Handed([away], [Message(0, 5)]), (5, 6)) == [(0, 5, b"v")]
+    with pytest.raises(ClusterUnavailable, match="gave no records"):
+        between(monkeypatch, Handed([away]), (5, 6))
+
+
+def test_who_gives_nothing_or_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ClusterUnavailable, match="cluster live gave no records of t-0 for 0 s"):
+        between(monkeypatch, Handed([Message(0, 5)]), (5, 9))
+    refused = Message(0, 5, error=data.KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(ClusterUnavailable, match="cluster live refuses to be read: "):
+        between(monkeypatch, Handed([refused]), (5, 9))
