@@ -12,13 +12,14 @@ STAMP := $(VENV)/.installed
 WARM := $(VENV)/.compiled
 KERBEROS := $(VENV)/.kerberos
 GO := $(VENV)/.go
+NODE := $(VENV)/.node
 NEED := @deploy/local/need.sh
 CHROMIUM := sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 # uv leaves lock files in TMPDIR: not outside our own folders.
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
-# Where the machine has no Go, it is there.
+# Where the machine has no Go and no Node.js, they are there.
 export PATH := $(PATH):$(abspath $(BIN))
 # Two files of tests at a time: much of their time is spent waiting for brokers and members to start. Of the quick ones
 # three: none of them is heavy, and some wait.
@@ -28,7 +29,7 @@ QUICK_ONES := -n 3 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup kerberos go plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
+.PHONY: help setup kerberos go node plugin wheel docs protos lock check lint types contracts unit test fault-tools fresh-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -69,6 +70,7 @@ lock: setup  ## resolve requirements/*.lock anew
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock --no-build-isolation-package gssapi --extra kerberos pyproject.toml -o requirements/kerberos.lock
 	$(UV) pip compile $(PARTS) -c requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(UV) pip compile $(PARTS) requirements/go.in -o requirements/go.lock
+	$(UV) pip compile $(PARTS) requirements/node.in -o requirements/node.lock
 	$(BIN)/python -m deploy.bom > requirements/sbom.cdx.json
 
 plugin: setup $(PLUGIN)  ## the broker plugin's jar
@@ -101,20 +103,25 @@ contracts: setup
 
 unit: setup
 	@mkdir -p build/pytest
-	$(BIN)/pytest -q $(QUICK_ONES) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit
+	$(BIN)/pytest -q $(QUICK_ONES) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit $(TESTS)
 
 check: setup  ## lint, types, import contracts, the quick unit tests: two minutes on two cores
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
-fault-tools: kerberos go
+fault-tools: kerberos go node
 	@test "$$(id -u)" = 0 || { echo "you are not root: the fault tests make network namespaces and mount tmpfs, run make as root" >&2; exit 2; }
 	$(NEED) "ip, which makes network namespaces" iproute2 ip -V
 	$(NEED) "nsenter, which runs brokers in them" util-linux nsenter --version
 	$(NEED) "mkfs.ext4, for disks that fail" e2fsprogs mkfs.ext4 -V
 	$(NEED) "gcc, for clocks and disks that lie" "gcc libc6-dev" gcc --version
-	$(NEED) "FUSE 3, by which a disk is slow" "libfuse3-dev fuse3" test -e /usr/include/fuse3/fuse.h
+	$(NEED) "FUSE 3, by which a disk is slow" "libfuse3-dev fuse3" sh -c 'test -e /usr/include/fuse3/fuse.h && command -v fusermount3'
+	$(NEED) "openssl, by which certificates are judged" openssl openssl version
 	$(NEED) "Chromium, in which the console is tested" chromium $(CHROMIUM)
+
+# Of the test that sets everything up on a machine that has nothing.
+fresh-tools:
+	$(NEED) "debootstrap, which makes an empty Debian" debootstrap debootstrap --version
 
 # Debian's is older than what etcd and helm are written in: where there is none, it comes from PyPI.
 go: $(GO)  ## Go, in which a peer, a judge and the chart's checker are written
@@ -124,20 +131,27 @@ $(GO): $(STAMP) requirements/go.lock
 	@go version | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go is older than 1.21, which fetches the newer one that is needed (got $$(go version)); remove it, or install a newer one" >&2; exit 2; }
 	@touch $@
 
+# Debian's npm brings hundreds of packages: where there is none, it comes from PyPI too.
+node: $(NODE)  ## Node.js, in which an OpenID provider of tests is written
+
+$(NODE): $(STAMP) requirements/node.lock
+	@node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1 || { echo "installing Node.js into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/node.lock; }
+	@touch $@
+
 # The slow ones come along: a run of their own would import everything once more.
 integration: fault-tools plugin
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) --durations=30 -m "(integration or slow) and not (long or soak)" --basetemp=build/pytest/integration
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) --durations=30 -m "(integration or slow) and not (long or soak)" --basetemp=build/pytest/integration $(TESTS)
 
 # `make check` and `make soak` draw anew each time: they are where old defects are found.
 test: export HYPOTHESIS_PROFILE := same-inputs
-test: check integration  ## everything CI runs: real brokers, real Spark, real processes
+test: fault-tools plugin check integration  ## everything CI runs: real brokers, real Spark, real processes; TESTS="FILE ..." runs no other tests
 
-long: fault-tools plugin  ## before a release: the other ways to what `make test` shows, each a minute or more
+long: fault-tools fresh-tools plugin  ## before a release: the other ways to what `make test` shows, each a minute or more
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "long and not soak" --basetemp=build/pytest/long
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "long and not soak" --basetemp=build/pytest/long $(TESTS)
 
-soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, a leader that dies at each moment of tickets on real brokers, more histories, 10M events, Kafka's tiered-storage tests, the demo twice, the fault matrix measured anew
+soak: fault-tools fresh-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, a leader that dies at each moment of tickets on real brokers, more histories, 10M events, Kafka's tiered-storage tests, the demo twice, the fault matrix measured anew
 	@mkdir -p build/pytest
 	$(BIN)/pytest -m "slow or long or soak" --basetemp=build/pytest/soak
 	$(MAKE) bench-faults RECORDED=build/bench/faults-recorded.jsonl
