@@ -14,6 +14,9 @@ KERBEROS := $(VENV)/.kerberos
 GO := $(VENV)/.go
 NODE := $(VENV)/.node
 NEED := @deploy/local/need.sh
+PYTHON := deploy/local/need.sh "Python 3.11 or newer, with venv" "python3 python3-venv" python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))'
+JDK := deploy/local/need.sh "a JDK, 17 or newer" default-jdk-headless javac --release 17 --version
+MAVEN := deploy/local/need.sh Maven maven mvn --version
 CHROMIUM := sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 # uv leaves lock files in TMPDIR: not outside our own folders.
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
@@ -29,15 +32,19 @@ QUICK_ONES := -n 3 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup kerberos go node plugin wheel docs protos lock check lint types contracts unit test fault-tools fresh-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
+.PHONY: help tools setup kerberos go node plugin wheel docs protos lock check lint types contracts unit test fault-tools fresh-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console bench-flood bench-faults screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
 
+# All that is missing is named at once, before anything is made.
+tools:
+	@missing=0; $(PYTHON) || missing=2; $(JDK) || missing=2; $(MAVEN) || missing=2; exit $$missing
+
 setup: $(STAMP) $(WARM)  ## the environment in .venv, from the hash-locked requirements; the search compiled
 
 $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
-	$(NEED) "Python 3.11 or newer, with venv" "python3 python3-venv" python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))'
+	@$(PYTHON)
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@echo "setup: installing the locked requirements into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
@@ -76,8 +83,8 @@ lock: setup  ## resolve requirements/*.lock anew
 plugin: setup $(PLUGIN)  ## the broker plugin's jar
 
 $(PLUGIN): $(PLUGIN_SOURCES)
-	$(NEED) "a JDK, 17 or newer" default-jdk-headless javac --release 17 --version
-	$(NEED) Maven maven mvn --version
+	@$(JDK)
+	@$(MAVEN)
 	@echo "plugin: building $@"
 	@mvn --batch-mode --no-transfer-progress -Dstyle.color=never -q -f deploy/broker-plugin/pom.xml package
 	@touch $@
@@ -145,7 +152,7 @@ integration: fault-tools plugin
 
 # `make check` and `make soak` draw anew each time: they are where old defects are found.
 test: export HYPOTHESIS_PROFILE := same-inputs
-test: fault-tools plugin check integration  ## everything CI runs: real brokers, real Spark, real processes; TESTS="FILE ..." runs no other tests
+test: tools fault-tools plugin check integration  ## everything CI runs: real brokers, real Spark, real processes; TESTS="FILE ..." runs no other tests
 
 long: fault-tools fresh-tools plugin  ## before a release: the other ways to what `make test` shows, each a minute or more
 	@mkdir -p build/pytest
@@ -156,7 +163,7 @@ soak: fault-tools fresh-tools plugin  ## hours: what `long` has, the slow ones w
 	$(BIN)/pytest -m "slow or long or soak" --basetemp=build/pytest/soak
 	$(MAKE) bench-faults RECORDED=build/bench/faults-recorded.jsonl
 
-demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle, KEEP=1 leaves it running
+demo: tools plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle, KEEP=1 leaves it running
 	$(BIN)/python -m deploy.demo $(if $(KILL),--kill) $(if $(KEEP),--keep)
 
 bench-metadata: setup go  ## the replicated store beside a 3-node etcd (fetched), in ten minutes; exits 1 when a bar is missed

@@ -17,7 +17,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086  packages are several words
-if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages; } >"$log" 2>&1; then
+if ! { apt-get update -qq && apt-get install -y -qq -o DPkg::Lock::Timeout=600 --no-install-recommends $packages; } >"$log" 2>&1; then
     tail -n 5 "$log" >&2
     echo "$what is missing, and apt-get could not install it (above); apt-get install $packages" >&2
     exit 2
