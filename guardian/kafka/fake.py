@@ -160,6 +160,7 @@ class FakeKafka:
         self.reachable = True
         self.silent_coordinators: frozenset[int] = frozenset()  # while there are some, no group is told
         self.controllers_reachable = True
+        self.counts_moving = True  # an expansion counts the replicas that come and go; False: of a partition at rest
         self.now_ms = 0
         self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
         self._partitions: dict[TopicPartition, _Partition] = {}
@@ -579,7 +580,7 @@ class FakeKafka:
                 there = [name.partition for name in self._partitions if name.topic == topic]
                 added = {number: brokers for number, brokers in wanted.items() if number not in there}
                 error = "" if there else f"UNKNOWN_TOPIC_OR_PARTITION: topic {topic} does not exist"
-                error = error or self._why_not_created(added, first=len(there))
+                error = error or self._why_not_created(added, first=len(there)) or self._why_not_beside(topic, added)
                 if error:
                     refused[topic] = error
                 elif not validate_only:
@@ -714,6 +715,22 @@ class FakeKafka:
                 names_brokers=True,
             )
         return ""
+
+    def _why_not_beside(self, topic: str, added: Mapping[int, Collection[int]]) -> str:
+        """As the controller does, which takes any partition of the topic for what the others should be like."""
+        moved = [
+            each for name, each in self._partitions.items() if name.topic == topic and (each.adding or each.removing)
+        ]
+        if (
+            not moved
+            or not self.counts_moving
+            or {len(brokers) for brokers in added.values()} <= {len(moved[0].replicas)}
+        ):
+            return ""
+        return Refusal(
+            f"INVALID_REPLICA_ASSIGNMENT: topic {topic}: other partitions have {len(moved[0].replicas)} replicas",
+            names_brokers=True,
+        )
 
     def _place_on_remembered_log_dirs(self, topic: str, assignments: Mapping[int, Collection[int]]) -> None:
         for number, brokers in assignments.items():

@@ -3,7 +3,7 @@
 Task states:
 
     PENDING -> RUNNING -> DONE | FAILED
-    RUNNING -> REVERTING -> REVERTED | FAILED   (the ticket is being cancelled)
+    RUNNING -> REVERTING -> REVERTED | FAILED   (the ticket is being cancelled, or its topic is to be expanded)
     PENDING -> REVERTED                         (it never started)
     DONE | FAILED -> REVERTING                  (the ticket is being rolled back)
 
@@ -48,6 +48,7 @@ class TaskReason(IntEnum):
     NONE = 0
     OVERTAKEN = 2  # its partition went elsewhere before it started
     TOPIC_DELETED = 3
+    GAVE_WAY = 4  # its topic was to be expanded: another task behind it makes the same move
 
 
 @dataclass(frozen=True, slots=True)

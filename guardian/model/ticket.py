@@ -79,7 +79,13 @@ VALID_TRANSITIONS: dict[TicketState, frozenset[TicketState]] = {
         {TicketState.RUNNING, TicketState.REJECTED, TicketState.FAILED, TicketState.EXPIRED}
     ),
     TicketState.RUNNING: frozenset(
-        {TicketState.PAUSED, TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLING}
+        {
+            TicketState.RUNNING,  # a line of its history, and nothing else
+            TicketState.PAUSED,
+            TicketState.SUCCEEDED,
+            TicketState.FAILED,
+            TicketState.CANCELLING,
+        }
     ),
     TicketState.PAUSED: frozenset(
         {

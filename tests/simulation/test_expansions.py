@@ -48,6 +48,7 @@ def expanded_in_mid_move(world: World, partition: TopicPartition = T2) -> World:
             world.tick()
         except Crash:
             world.new_driver()
+    world.kafka.counts_moving = False
     assert not world.kafka.create_partitions({partition: (1, 2)})
     return world
 

@@ -16,6 +16,7 @@ from guardian.execution.loop.observing import Scope, scope_of
 from guardian.execution.loop.operating import held_by, is_moving, scope_of_ask
 from guardian.execution.rules.brokers import brokers_at_work, brokers_held, brokers_of
 from guardian.execution.rules.copies import under_way
+from guardian.execution.rules.expanding import Expansions, only_expands
 from guardian.execution.rules.holding import Beside, Hold, beside, claimed, held
 from guardian.execution.rules.last_look import looks_once_more
 from guardian.model.cluster_state import ClusterObservation
@@ -47,6 +48,7 @@ class Job:
     under_way: dict[str, tuple[Copy | None, ...]] = field(default_factory=dict)  # by ticket of the cluster, this tick
     holds: dict[str, Hold] = field(default_factory=dict)  # the same
     claims: Mapping[str, Hold] = field(default_factory=dict)  # of heal tickets that go before this one
+    expansions: Expansions = field(default_factory=Expansions)  # on the cluster, this tick
 
 
 def admit(
@@ -70,7 +72,7 @@ def admit(
         held = {from_healing: _held(job, from_healing) for from_healing in (False, True)}
         before = holders[is_healing(ticket)]
         blocked = {before[broker] for broker in held[False] if broker in before}
-        if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
+        if blocked and not _has_begun(job) and not _finds_out_itself(ticket) and not _goes_beside(job):
             waiting[ticket.id] = f"waits for {', '.join(sorted(blocked))}, on the same brokers"
         else:
             jobs.append(job)
@@ -137,7 +139,9 @@ def side_by_side(jobs: Sequence[Job]) -> list[Job]:
 def beside_of(job: Job) -> Beside:
     """What all others keep from it at this moment of the tick."""
     others = {ticket_id: hold for ticket_id, hold in job.holds.items() if ticket_id != job.ticket.id}
-    return beside([*job.claims.items(), *others.items()])
+    found = beside([*job.claims.items(), *others.items()])
+    topics, ticket_id = job.expansions, job.ticket.id
+    return replace(found, expanding=topics.by_others(ticket_id), moving=topics.moved_by_others(ticket_id))
 
 
 def at_work(jobs: Sequence[Job]) -> frozenset[int]:
@@ -147,6 +151,11 @@ def at_work(jobs: Sequence[Job]) -> frozenset[int]:
 def _finds_out_itself(ticket: Ticket) -> bool:
     """Brokers that another ticket holds keep no removal from beginning: it may ask for nothing new."""
     return ticket.ask is not None and ticket.ask.kind.traits.empties
+
+
+def _goes_beside(job: Job) -> bool:
+    """Whether it copies nothing and sets no rate: a topic is expanded before the moves of its partitions go on."""
+    return isinstance(job.work, Plan) and only_expands(job.work)
 
 
 def _goes_first(job: Job) -> bool:

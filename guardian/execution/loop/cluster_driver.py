@@ -16,9 +16,9 @@ from guardian.execution.loop.jobs import Jobs
 from guardian.execution.loop.observing import observe, why_wait
 from guardian.execution.loop.ports import DriverPorts
 from guardian.execution.loop.ticket_driver import TicketDriver
-from guardian.execution.rules import foreign
+from guardian.execution.rules import expanding, foreign
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import ForeignWork
+from guardian.model.execution import Execution, ForeignWork
 from guardian.model.ticket import Ticket, TicketState
 from guardian.tickets.kinds.registry import kind_of, lowest_rates
 
@@ -48,6 +48,8 @@ class ClusterDriver:
             return sentences + [self._tickets.wait(job, str(error)) for job in jobs]
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
+        begun = [(job.ticket.state, job.work) for job in jobs if isinstance(job.work, Execution)]
+        expansions = expanding.found(begun, observation)
         whys = {job.ticket.id: why_wait(scope_of_job(job), observation) for job in jobs}
         sentences += [self._tickets.wait(job, whys[job.ticket.id]) for job in jobs if whys[job.ticket.id]]
         jobs = [job for job in jobs if not whys[job.ticket.id]]
@@ -57,7 +59,10 @@ class ClusterDriver:
         works, others = self._foreign(cluster, tickets, observation)
         copies = copies_under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
         jobs = side_by_side(jobs) if len(jobs) > 1 else jobs
-        jobs = [replace(job, around=around, foreign=works, others=others, under_way=copies) for job in jobs]
+        jobs = [
+            replace(job, around=around, foreign=works, others=others, under_way=copies, expansions=expansions)
+            for job in jobs
+        ]
         return sentences + [self._tickets.drive(job, tick) for job in jobs]
 
     def _standing_rates(self, tickets: Sequence[Ticket]) -> dict[int, int]:

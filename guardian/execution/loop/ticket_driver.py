@@ -1,4 +1,5 @@
-"""Drives one ticket in a tick of its cluster: it expires, begins, gives way to other tools, goes on or waits.
+"""Drives one ticket in a tick of its cluster: it expires, begins, gives way to expansions and other tools, goes on or
+waits.
 
 Whatever fails of one ticket is said of it, and stops none of those beside it.
 """
@@ -19,7 +20,7 @@ from guardian.execution.loop.operation_tickets import OperationTickets
 from guardian.execution.loop.plan_start import PlanStart
 from guardian.execution.loop.plan_steps import PlanSteps
 from guardian.execution.loop.request_tickets import RequestTickets
-from guardian.execution.rules import foreign
+from guardian.execution.rules import expanding, foreign
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
@@ -105,20 +106,35 @@ class TicketDriver:
         kind = kind_of(job.ticket)
         if isinstance(kind, RequestKind):
             return self._requests.step(kind, job.ticket, job.work, tick.admin)
+        return self._give_way(job, job.work, tick) or self._go_on_beside(job, job.work, tick)
+
+    def _go_on_beside(self, job: Job, execution: Execution, tick: ClusterTick) -> str:
         has_begun = job.ticket.state is not TicketState.APPROVED
-        noticed = self._notice(job, job.work) if has_begun else None
+        noticed = self._notice(job, execution) if has_begun else None
         if noticed is None:
-            return self._go_on(job, job.work, tick)
+            return self._go_on(job, execution, tick)
         if noticed.transition:
             return noticed.sentence
         # Other tools may begin and end something at each tick: that holds up nothing.
-        stored = replace(noticed.execution, revision=job.work.revision + 1)
+        stored = replace(noticed.execution, revision=execution.revision + 1)
         return "; ".join((self._go_on(job, stored, tick), noticed.sentence))
 
     def _go_on(self, job: Job, execution: Execution, tick: ClusterTick) -> str:
         if job.ticket.ask is not None:
             return self._operations.step(job, job.ticket.ask, execution, tick)
         return self._plans.step(job, execution, tick)
+
+    def _give_way(self, job: Job, execution: Execution, tick: ClusterTick) -> str:
+        """Store that moves are given up, as a topic of theirs grows, and say so; empty where none is.
+
+        They are looked at in the next tick: a request that started one may still be on its way to Kafka.
+        """
+        found = expanding.give_way(job.ticket, execution, job.expansions, tick.observation, self._now_ms())
+        if found is None:
+            return ""
+        transition = (job.ticket.state, found.sentence) if found.sentence else None
+        self._commits.advance(job.ticket, transition, found.execution, execution.revision, is_led_on=True)
+        return found.sentence or "a copy had arrived before it could be cancelled: it goes on"
 
     def _notice(self, job: Job, execution: Execution) -> foreign.Notice | None:
         """Store that the ticket pauses for other tools, goes on after them, or what they do; mostly nothing."""

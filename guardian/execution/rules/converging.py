@@ -247,6 +247,9 @@ def _to_be_created(aim: Aim, observation: ClusterObservation) -> Look:
     dead = [broker for broker in aim.brokers if broker not in observation.brokers]
     if dead:
         return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
+    moved = min((each for each in observation.reassignments if each.topic == aim.partition.topic), default=None)
+    if moved is not None:  # Kafka would take all replicas that come and go for those of the topic
+        return _wait(f"waits for the reassignment of {moved} to end: meanwhile its topic gets no new partitions")
     ahead = _told_ahead(aim, aim.brokers)
     request = CreatePartitions({aim.partition: aim.brokers})
     return Look(Standing.ACT, f"is created on {_brokers(list(aim.brokers))}", (*ahead, request))

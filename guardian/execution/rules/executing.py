@@ -10,6 +10,7 @@
        └──────────────────────────▶ FAILED        it never started: it needed the room of one that failed
 
     RUNNING ticket      every task goes to its end; then SUCCEEDED, or FAILED when any task failed
+    a topic grows       moves of it are given up for other tickets' expansions, and made again (expanding.py)
     PAUSED ticket       no task and no copy starts; what copies goes on to its end, or back where a broker that it needs
                         stays away; when all is over, as RUNNING
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
@@ -32,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from guardian.execution.rules import creating, losing, rolling_back
+from guardian.execution.rules import creating, expanding, losing, rolling_back
 from guardian.execution.rules.batching import effects_of
 from guardian.execution.rules.brokers import brokers_of_moves
 from guardian.execution.rules.converging import Look, Losses, Standing, gone, has_arrived, look
@@ -200,7 +201,7 @@ def _turned(
             )
         case TicketState.ROLLING_BACK:
             way = rolling_back.Way(
-                observation, lambda task: aim_of(task, now_ms), _patience_ms(limits), since_ms, now_ms
+                observation, lambda task: aim_of(task, now_ms), _patience_ms(limits), since_ms, now_ms, beside
             )
             return rolling_back.go_back(tasks, slots, way)
         case TicketState.PAUSED:
@@ -271,7 +272,9 @@ def _settle(old: ExecutionTask, task: ExecutionTask, found: Look, last_words: st
     if found.standing is Standing.TAKEN:
         return replace(task, state=TaskState.FAILED, detail=found.detail, ended_at_ms=now_ms)
     if found.standing is Standing.REACHED:
-        ended = replace(task, state=_ENDINGS[task.state], detail=found.detail or last_words, ended_at_ms=now_ms)
+        given_way = expanding.CANCELLED if expanding.gave_way(task) else ""
+        detail = found.detail or last_words or given_way
+        ended = replace(task, state=_ENDINGS[task.state], detail=detail, ended_at_ms=now_ms)
         return finished(replace(ended, missing_since_ms=0) if ended.state is TaskState.DONE else ended)
     return task
 
@@ -323,7 +326,7 @@ def _explain(
     refusal = refusals.get(task.move.partition)
     if refusal and found.standing is Standing.ACT:
         detail += f"; Kafka refused it: {refusal}"
-    return replace(task, detail=detail, reason=TaskReason.NONE)
+    return replace(task, detail=detail, reason=task.reason if expanding.gave_way(task) else TaskReason.NONE)
 
 
 def _ending(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> tuple[TicketState, str] | None:
@@ -345,8 +348,10 @@ def _ending(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> tupl
         return TicketState.CANCELLED, reason
     if failed:
         return TicketState.FAILED, f"{len(failed)} of {len(tasks)} moves failed{others}{why}"
-    given_up = len(tasks) - done - deleted
+    cancelled = sum(map(expanding.gave_way, tasks))
+    given_up = len(tasks) - done - deleted - cancelled
     others += f", {given_up} gave way to a new plan" if given_up else ""
+    others += f", {cancelled} gave way to an expansion and were planned again" if cancelled else ""
     partly = [task for task in tasks if task.state is TaskState.DONE and task.detail]
     apart = "".join(f"; {task.move.partition} {task.detail}" for task in partly[:NAMED])
     return TicketState.SUCCEEDED, f"all {done} moves were seen in Kafka{others}{apart}"

@@ -2,6 +2,7 @@
 
     tasks under way, rates that are set ─▶ held      nobody else starts a copy there until they are over
     what a heal ticket is still to move ─▶ claimed   nobody else starts there before it, for healing goes first
+    topics that a ticket expands        ─▶ expanding nobody else moves their partitions meanwhile (expanding.py)
 
 Two tickets that copied between the same brokers would share their rates, and each would take the other's for what stood
 there before; two that moved one partition would fight over it.
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from guardian.execution.rules.expanding import changes_brokers
 from guardian.model.effects import BROKER, ConfigKey
 from guardian.model.execution import ACTIVE, Execution, ExecutionTask
 from guardian.model.plan import PartitionMove
@@ -29,11 +31,14 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What all others keep from a ticket: brokers and partitions, each with one that has it, and rates."""
+    """What all others keep from a ticket: brokers and partitions, each with one that has it, and rates. Of topics that
+    are to grow, by topic: one that is `expanding` it, and one that has moves of it in flight."""
 
     brokers: Mapping[int, str] = field(default_factory=dict)
     partitions: Mapping[TopicPartition, str] = field(default_factory=dict)
     rates: frozenset[ConfigKey] = frozenset()
+    expanding: Mapping[str, str] = field(default_factory=dict)
+    moving: Mapping[str, str] = field(default_factory=dict)
 
     def why_not(self, move: PartitionMove, alive: Collection[int]) -> str:
         """What the move must wait for; empty when it may start. A broker that is down copies nothing, and has no rate
@@ -41,11 +46,21 @@ class Beside:
         holder = self.partitions.get(move.partition)
         if holder is not None:
             return f"waits for {holder}, which moves it"
+        topic = move.partition.topic
+        if move.is_new and topic in self.moving:
+            return f"waits for {self.moving[topic]}, which moves partitions of topic {topic}"
+        if topic in self.expanding and changes_brokers(move):
+            return self.why_not_moved(topic)
         if not self.brokers or not _copies(move):
             return ""
         brokers = (*move.original_brokers, *move.target_brokers)
         holder = next((self.brokers[each] for each in brokers if each in self.brokers and each in alive), None)
         return f"waits for {holder}, on the same brokers" if holder is not None else ""
+
+    def why_not_moved(self, topic: str) -> str:
+        """What moves of the topic wait for, since it grows; empty where it does not."""
+        holder = self.expanding.get(topic)
+        return f"waits for {holder}, which expands topic {topic}" if holder is not None else ""
 
 
 def held(execution: Execution) -> Hold:

@@ -14,11 +14,13 @@ stays: to take a topic back would be to delete what has been written to it since
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from guardian.errors import Conflict
 from guardian.execution.rules import losing
 from guardian.execution.rules.converging import Aim, Losses, Standing, copy_of, gone, look
+from guardian.execution.rules.expanding import changes_brokers
+from guardian.execution.rules.holding import Beside
 from guardian.execution.rules.slots import Slots
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
@@ -30,13 +32,15 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What the way back is decided from; since `since_ms` the ticket has been on it."""
+    """What the way back is decided from; since `since_ms` the ticket has been on it. `beside` is what others keep from
+    it."""
 
     observation: ClusterObservation
     aim_of: Callable[[ExecutionTask], Aim]
     patience_ms: int
     since_ms: int
     now_ms: int
+    beside: Beside = field(default_factory=Beside)
 
 
 def go_back(tasks: tuple[ExecutionTask, ...], slots: Slots, way: Way) -> tuple[ExecutionTask, ...]:
@@ -146,8 +150,9 @@ def _turn(task: ExecutionTask, stage: int, slots: Slots, way: Way) -> ExecutionT
         return went_with_its_topic(task, way.now_ms)
     if found.standing is Standing.TAKEN:
         return replace(task, state=TaskState.FAILED, detail=found.detail, missing_since_ms=0, ended_at_ms=way.now_ms)
-    if found.standing is Standing.WAIT:
-        waiting = replace(task, detail=found.detail)
+    grows = way.beside.why_not_moved(task.move.partition.topic) if changes_brokers(task.move) else ""
+    if grows or found.standing is Standing.WAIT:
+        waiting = replace(task, detail=grows or found.detail)
         return losing.awaiting_way_back(waiting, candidate, way.observation, way.patience_ms, way.now_ms)
     copy = copy_of(aim, way.observation)
     if not slots.fit(copy):

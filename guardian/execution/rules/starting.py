@@ -32,9 +32,10 @@ def start(
             slots.take(copies_of.of(task))
     stage = min((task.move.stage for task in tasks if not task.state.is_over), default=0)
     failed = next((task for task in tasks if task.state is TaskState.FAILED and task.move.stage < stage), None)
+    going_back = {task.move.partition for task in tasks if task.state is TaskState.REVERTING}
     return tuple(
         _start_one(task, observation, copies_of, slots, beside, stage, failed, now_ms)
-        if task.state is TaskState.PENDING
+        if task.state is TaskState.PENDING and task.move.partition not in going_back
         else task
         for task in tasks
     )

@@ -8,8 +8,8 @@ all tasks are over ──▶ a broker died in mid-move  ──▶ is made anew �
                    ──▶ partitions went elsewhere
                    ──▶ a topic was expanded       ──▶ is made anew          more, or none ──▶ ends, and says so
 
-An expansion disturbs no move in flight: the replicas of a partition are its own. But the new partitions are where Kafka
-put them, which may be where the ticket moves everything away from.
+An expansion by another tool disturbs no move in flight, and those of tickets are made again after one by a ticket
+(guardian/execution/rules/expanding.py). But the new partitions may be where the ticket moves everything away from.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ acks=all would fail. Partitions that are to be created follow those that are the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
@@ -31,20 +31,22 @@ def resolve(
     log_dirs: Sequence[LogDir],
     reassignments: Mapping[TopicPartition, Reassignment],
     min_insync: Mapping[str, int] | None = None,
+    ours: Collection[TopicPartition] = (),
 ) -> Plan:
     """The plan with `original` and `size_bytes` from the cluster, without the moves that are already true.
 
     `seconds` grow with the bytes to copy.
 
     `partitions` holds at least those of the plan's topics, `log_dirs` those of every live broker, `min_insync` the
-    min.insync.replicas of the topics that change their replication factor.
+    min.insync.replicas of the topics that change their replication factor. What is reassigned of `ours` is so by
+    Guardian's tickets, which give way where the plan expands a topic.
     Raises InvalidInput for a plan that can't be carried out here, Conflict for one that is stale,
     ClusterUnavailable when a broker did not tell its log dirs.
     """
     if not plan.moves:
         raise InvalidInput("moves of the plan is empty: nothing to do")
     resizes = kind_of(plan).resizes
-    view = _View(plan.cluster, resizes, description, partitions, tuple(log_dirs), reassignments, min_insync or {})
+    view = _View(plan.cluster, resizes, description, partitions, tuple(log_dirs), reassignments, min_insync or {}, ours)
     _check_new(plan, view)
     moves = tuple(move for move in (_resolve_move(move, view) for move in plan.moves) if move)
     if not moves:
@@ -66,6 +68,7 @@ class _View:
     log_dirs: tuple[LogDir, ...]
     reassignments: Mapping[TopicPartition, Reassignment]
     min_insync: Mapping[str, int] = field(default_factory=dict)
+    ours: Collection[TopicPartition] = ()
 
     def log_dirs_of(self, broker: int) -> tuple[LogDir, ...]:
         return tuple(log_dir for log_dir in self.log_dirs if log_dir.broker == broker)
@@ -111,13 +114,14 @@ def _check_new(plan: Plan, view: _View) -> None:
 
 
 def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[str, str], view: _View) -> None:
-    there = [state for partition, state in view.partitions.items() if partition.topic == topic]
-    moved = min((partition for partition in view.reassignments if partition.topic == topic), default=None)
+    there = [partition for partition in view.partitions if partition.topic == topic]
+    foreign = view.reassignments.keys() - set(view.ours)
+    moved = min((partition for partition in foreign if partition.topic == topic), default=None)
     if moved is not None:
         # Kafka counts the replicas of any one partition, those that come and those that go.
         raise Conflict(
             f"topic {topic} can't be expanded while {moved} is reassigned: Kafka would take its replicas, old and new, "
-            "for those of the topic, so wait until it ends"
+            "for those of the topic, and no ticket of Guardian moves it that could give way, so wait until it ends"
         )
     numbers = sorted(move.partition.partition for move in moves)
     expected = list(range(len(there), len(there) + len(moves)))
@@ -131,7 +135,7 @@ def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[s
         )
     if there and configs:
         raise InvalidInput(f"configs of the task give topic {topic} a configuration, yet it exists: leave that out")
-    factor = len(there[0].replicas) if there else len(moves[0].target)
+    factor = _replicas_at_rest(there[0], view) if there else len(moves[0].target)
     for move in moves:
         if len(move.target) != factor:
             raise InvalidInput(
@@ -143,6 +147,13 @@ def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[s
         raise InvalidInput(
             f"{MIN_INSYNC} of topic {topic} is {least}, more than its {factor} replicas: acks=all would always fail"
         )
+
+
+def _replicas_at_rest(partition: TopicPartition, view: _View) -> int:
+    """How many it has once what is in flight for it is cancelled."""
+    in_flight = view.reassignments.get(partition)
+    arriving = in_flight.adding if in_flight is not None else ()
+    return len(set(view.partitions[partition].replicas) - set(arriving))
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -44,6 +44,7 @@ class TaskReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_REASON_UNSPECIFIED: _ClassVar[TaskReason]
     TASK_OVERTAKEN: _ClassVar[TaskReason]
     TASK_TOPIC_DELETED: _ClassVar[TaskReason]
+    TASK_GAVE_WAY: _ClassVar[TaskReason]
 TICKET_STATE_UNSPECIFIED: TicketState
 DRAFT: TicketState
 PENDING: TicketState
@@ -68,6 +69,7 @@ TASK_FAILED: TaskState
 TASK_REASON_UNSPECIFIED: TaskReason
 TASK_OVERTAKEN: TaskReason
 TASK_TOPIC_DELETED: TaskReason
+TASK_GAVE_WAY: TaskReason
 
 class ReplicaPlacement(_message.Message):
     __slots__ = ("broker", "log_dir")

@@ -97,3 +97,10 @@ def test_what_is_paused_or_did_not_begin_claims_nothing() -> None:
     for heals in (healing("t-1", TicketState.PAUSED, TaskState.PENDING), HEALS):
         found = {each.ticket.id: each for each in side_by_side([other, heals])}
         assert beside_of(found["t-0"]).brokers == {}
+
+
+def test_an_expansion_does_not_wait_for_the_brokers_of_moves() -> None:
+    runs, waits = job("t-1", TicketState.RUNNING, TaskState.RUNNING), job("t-3", TicketState.APPROVED)
+    new = PartitionMove(TopicPartition("t", 1), (), (ReplicaPlacement(1), ReplicaPlacement(3)), is_new=True)
+    grows = replace(job("t-2", TicketState.APPROVED), work=Plan("live", "expand-topic", (new,)))
+    assert admitted(runs, grows, waits) == (["t-1", "t-2"], ["ticket t-3 waits for t-1, on the same brokers"])

@@ -40,3 +40,11 @@ def test_a_move_waits_for_its_partition_and_a_copy_for_brokers_that_live() -> No
     assert others.why_not(leads, {1, 3}) == ""
     assert others.why_not(move(T1, (1, 2), (2, 1)), {1, 2}) == "waits for t-9, which moves it"
     assert Beside().why_not(copies, {1, 3, 4}) == ""
+
+
+def test_a_topic_that_grows_is_not_moved_and_does_not_grow_while_it_is() -> None:
+    others = Beside(expanding={"t": "t-2"}, moving={"t": "t-3"})
+    new = PartitionMove(T2, (), (ReplicaPlacement(1),), is_new=True)
+    assert others.why_not(move(T0, (1, 3), (1, 4)), {1}) == "waits for t-2, which expands topic t"
+    assert others.why_not(move(T0, (1, 3), (3, 1)), {1}) == "", "a new order is Kafka's at once"
+    assert others.why_not(new, {1}) == "waits for t-3, which moves partitions of topic t"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -67,10 +67,11 @@ def resolved(
     kind: str = "run-plan",
     task: PlanTask | None = None,
     min_insync: Mapping[str, int] | None = None,
+    ours: Collection[TopicPartition] = (),
 ) -> Plan:
     description = ClusterDescription("id", BROKERS)
     plan = Plan("live", kind, moves, task=task)
-    return resolve(plan, description, partitions, log_dirs, reassignments or {}, min_insync)
+    return resolve(plan, description, partitions, log_dirs, reassignments or {}, min_insync, ours)
 
 
 def new(name: str, *target: int | str) -> PartitionMove:
@@ -207,6 +208,18 @@ def test_a_topic_is_not_expanded_while_one_of_its_partitions_is_reassigned() -> 
     with pytest.raises(Conflict, match=r"topic t can't be expanded while t-1 is reassigned: .*, so wait until it ends"):
         resolved(*moves, reassignments={T1: Reassignment((1, 2, 3), (1,), (3,))})
     assert resolved(*moves, reassignments={DEAD: Reassignment((1, 2, 4), (2,), (4,))}).moves == moves
+
+
+def test_what_tickets_reassign_gives_way_and_its_replicas_are_counted_as_they_are_at_rest() -> None:
+    before = PARTITIONS[T1].replicas
+    arriving = tuple({1, 2, 3} - set(before))
+    in_flight = {T1: Reassignment((*arriving, *before), arriving, before[:1])}
+    moving = replace(PARTITIONS[T1], replicas=(*arriving, *before))
+    partitions = {T1: moving} | {each: state for each, state in PARTITIONS.items() if each != T1}
+    moves = (new("t-3", 1, 2),)
+    assert resolved(*moves, partitions=partitions, reassignments=in_flight, ours=in_flight).moves == moves
+    with pytest.raises(Conflict, match=r"is reassigned: .* no ticket of Guardian moves it that could give way"):
+        resolved(*moves, partitions=partitions, reassignments=in_flight, ours={DEAD})
 
 
 def test_a_partition_that_exists_by_now_makes_the_plan_stale() -> None:
