@@ -4,6 +4,7 @@
     its time is over                          it expires
     its plan is stale, or too old             it is planned anew; where that can't be: it fails, or starts all the same
     another tool moves partitions             it pauses
+    other tickets move topics that it expands their moves are cancelled, and made again afterwards
 
 In the driver's order: the first that holds is told.
 """
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from guardian.execution.loop.admitting import Job, admit
-from guardian.execution.rules import foreign
+from guardian.execution.rules import expanding, foreign
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.effects import ConfigKey
 from guardian.model.execution import Execution
@@ -50,6 +51,7 @@ def foretold(ticket: Ticket, work: Execution | Plan, begun: Execution, outlook: 
         or _expires(ticket, outlook)
         or (_doubted(work, outlook) if isinstance(work, Plan) else "")
         or _meets_others(ticket, begun, outlook)
+        or _makes_way(ticket, begun, outlook)
     )
 
 
@@ -78,6 +80,17 @@ def _doubted(plan: Plan, outlook: Outlook) -> str:
         why = f"its plan is stale: {stale}; there is no new one: {outlook.why_not_anew}"
         return f"it fails, and nothing is changed: {why}"
     return f"it starts as approved, though {doubt}"
+
+
+def _makes_way(ticket: Ticket, begun: Execution, outlook: Outlook) -> str:
+    topics = expanding.expanded_topics(begun, outlook.observation)
+    others = [each for each in outlook.jobs if each.ticket.id != ticket.id] if topics else []
+    told = (
+        expanding.cancelled_for(topics, each.ticket, each.work, outlook.observation)
+        for each in others
+        if isinstance(each.work, Execution)
+    )
+    return "; ".join(f"it {what}" for what in told if what)
 
 
 def _meets_others(ticket: Ticket, begun: Execution, outlook: Outlook) -> str:

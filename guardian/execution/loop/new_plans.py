@@ -18,6 +18,7 @@ from guardian.execution.loop.ports import Replanner
 from guardian.execution.loop.rehearsing import resolved_now
 from guardian.execution.rules import losing
 from guardian.execution.rules.brokers import brokers_of
+from guardian.execution.rules.expanding import only_expands
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.plan import Plan
 from guardian.model.topology import TopicPartition
@@ -95,14 +96,22 @@ class NewPlans:
         useless = losing.why_useless(answer.moves, tick.observation)
         if useless:
             return NewPlan(why_none=useless)
-        plan = resolved_now(tick.admin, answer)
+        plan = resolved_now(tick.admin, answer, _ours(job, tick.observation))
         beyond = why_beyond(job.ticket, plan)
         return NewPlan(beyond=beyond) if beyond else NewPlan(plan, waits=_held_up(job, plan, tick.observation))
 
 
+def _ours(job: Job, observation: ClusterObservation) -> frozenset[TopicPartition]:
+    """Return the partitions that tickets reassign; none while it is not known which of them other tools do."""
+    if job.foreign is None:
+        return frozenset()
+    return frozenset(observation.reassignments.keys() - {work.partition for work in job.foreign})
+
+
 def _held_up(job: Job, plan: Plan, observation: ClusterObservation) -> str:
     """Say what a plan that was made anew waits for; empty when it may begin."""
-    blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
+    taken = {} if only_expands(plan) else job.taken
+    blocking = sorted({taken[broker] for broker in brokers_of(plan) if broker in taken})
     if blocking:
         return f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
     return _reassigned(plan, observation)

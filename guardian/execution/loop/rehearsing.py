@@ -7,6 +7,7 @@ from a ticket that runs, and this one does not yet.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from guardian.errors import InvalidInput
@@ -17,28 +18,34 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.model.effects import NewTopic
 from guardian.model.plan import Plan
 from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
 from guardian.tickets.kinds.requested import Moment, RequestKind
 from guardian.tickets.rules.validating import resolve, topics_to_create
 
 _POLICY_VIOLATION = "POLICY_VIOLATION"
 
 
-def resolved_now(admin: KafkaAdmin, plan: Plan) -> Plan:
-    """Return the plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable."""
+def resolved_now(admin: KafkaAdmin, plan: Plan, ours: Collection[TopicPartition] = ()) -> Plan:
+    """Return the plan with its originals filled in; of what is reassigned, `ours` gives way to expansions.
+
+    Raises InvalidInput, Conflict or ClusterUnavailable.
+    """
     topics = {move.partition.topic for move in plan.moves}
     description = admin.describe_cluster()
     partitions = admin.describe_partitions(topics)
     factors = {partition: len(state.replicas) for partition, state in partitions.items()}
     resized = {m.partition.topic for m in plan.moves if len(m.target) != factors.get(m.partition, len(m.target))}
+    reassignments = admin.list_reassignments()
     made = resolve(
         plan,
         description,
         partitions,
         admin.describe_log_dirs(description.brokers),
-        admin.list_reassignments(),
+        reassignments,
         min_insync(admin, resized) if resized else {},
+        ours,
     )
-    _rehearse(admin, made, topics_to_create(made, partitions))
+    _rehearse(admin, made, topics_to_create(made, partitions), {each.topic for each in reassignments})
     return made
 
 
@@ -59,14 +66,15 @@ def resolved_request(
     return resolved
 
 
-def _rehearse(admin: KafkaAdmin, plan: Plan, new_topics: frozenset[str]) -> None:
-    """Raises InvalidInput with the first thing that the cluster would refuse."""
+def _rehearse(admin: KafkaAdmin, plan: Plan, new_topics: frozenset[str], moved: Collection[str]) -> None:
+    """Raises InvalidInput with the first thing that the cluster would refuse. What expands topics that are `moved` can
+    only be tried once their moves have given way: Kafka refuses it until then."""
     new = {move.partition: move.target_brokers for move in plan.moves if move.is_new}
     topics = {
         name: NewTopic({each.partition: new[each] for each in new if each.topic == name}, topic_configs(plan))
         for name in sorted(new_topics)
     }
-    added = {each: brokers for each, brokers in new.items() if each.topic not in new_topics}
+    added = {each: brokers for each, brokers in new.items() if each.topic not in {*new_topics, *moved}}
     refused = admin.create_topics(topics, True) if topics else {}
     refused |= admin.create_partitions(added, True) if added else {}
     for topic, why in refused.items():

@@ -31,6 +31,7 @@ from guardian.tickets.rules.barring import barring, why_barred, why_crowded
 from guardian.tickets.rules.kind_check import clamped, of_its_kind
 from guardian.tickets.rules.sequences import cut, id_in, joined, places_of
 from guardian.tickets.service.asks import Asker, Asks, require_asks
+from guardian.tickets.service.expansions import meeting
 from protos.guardian.v1 import tickets_pb2 as pb
 
 _MAX_EVIDENCE_CHARS = 10_000
@@ -206,9 +207,11 @@ class NewTickets:
             kind = kind_of(plan)
             if isinstance(kind, RequestKind):
                 return clamped(resolved_request(admin, kind, plan, self._now_ms(), self._uses), self._now_ms())
-            resolved = resolved_now(admin, plan)
+            met = meeting(admin, self._store.read_local(), plan, self._now_ms())
+            resolved = resolved_now(admin, plan, met.ours)
             self._require_allowed(resolved, admin)
-            return clamped(of_its_kind(resolved, is_planners=is_planners), self._now_ms())
+            noted = replace(resolved, notes=(*resolved.notes, *met.notes))
+            return clamped(of_its_kind(noted, is_planners=is_planners), self._now_ms())
         finally:
             admin.close()
 
