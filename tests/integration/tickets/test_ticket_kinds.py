@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from deploy.local.federation import Federation
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from guardian.execution.loop.rehearsing import resolved_now
 from guardian.execution.rules import foreign
 from guardian.execution.rules.slots import ExecutionLimits
 from guardian.kafka import data
@@ -36,6 +38,7 @@ from tests.patience import CALL_S, CONTROL_S, PATIENCE_S, until
 pytestmark = pytest.mark.integration
 
 BROKERS = (1, 2, 3)
+FAST = 50_000_000
 
 
 class Beside(Bench):
@@ -133,6 +136,32 @@ def test_a_topic_gets_more_partitions_where_its_plan_says(bench: Beside) -> None
     bench.run()
     bench.is_done()
     assert bench.replicas() == {0: (1, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}
+
+
+def test_a_topic_grows_in_mid_move_and_its_move_is_made_again_under_the_same_ticket(bench: Beside) -> None:
+    """Kafka itself refuses it in mid-move; the member dies between giving the move up and cancelling it."""
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
+    bench.ticket("balance", bench.move(0, 3, 2))
+    bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
+    refused = bench.control.create_partitions({bench.partition(1): (3, 1)}, validate_only=True)
+    assert "not consistent with previous partitions" in refused[bench.topic]
+    asked = Plan(bench.cluster.name, "expand-topic", (bench.move(1, 3, 1, is_new=True),))
+    plan = resolved_now(bench.control, asked, ours=bench.control.list_reassignments())
+    moves = bench.store.ticket("t-1")
+    grows = replace(moves, id="t-2", kind=plan.kind, state=TicketState.APPROVED, plan_hash="h2", history=())
+    bench.store.put(grows, plan)
+    told = f"ticket t-2 expands topic {bench.topic}, so {bench.partition(0)} to [3, 2] is cancelled and planned again"
+    bench.tick_until(lambda: bench.reason().startswith(told))
+    assert bench.partition(0) in bench.control.list_reassignments()
+    bench.driver.close()
+    bench.new_driver()
+    bench.tick_until(lambda: bench.store.ticket("t-2").state.is_over)
+    assert bench.store.ticket("t-2").state is TicketState.SUCCEEDED, bench.store.ticket("t-2").history
+    bench.store.put(replace(bench.store.ticket("t-1"), throttle=FAST), bench.store.plan(moves.plan_hash))
+    assert bench.run() is TicketState.SUCCEEDED, (bench.reason(), bench.said)
+    assert [task.state for task in bench.execution().tasks] == [TaskState.REVERTED, TaskState.DONE]
+    assert bench.replicas() == {0: (3, 2), 1: (3, 1)}
+    bench.leaves_nothing()
 
 
 def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Beside) -> None:
