@@ -10,10 +10,12 @@ import pytest
 from guardian.execution.rules.slots import ExecutionLimits
 from guardian.model.actor import Agent
 from guardian.model.execution import TaskReason, TaskState
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from guardian.tickets.rules.validating import resolve
+from tests.simulation.operations import OperationsWorld
 from tests.simulation.sweeping import DEATHS, sweep, tick_until
 from tests.simulation.test_expansions import T0, Planner
 from tests.simulation.world import CLUSTER, MB, World, created, move
@@ -50,7 +52,7 @@ def moving(planner: Planner | None = None, *more: PartitionMove) -> Site:
     return site
 
 
-def expand(site: World, *new: PartitionMove, ticket_id: str = GROWS) -> None:
+def expand(site: World | OperationsWorld, *new: PartitionMove, ticket_id: str = GROWS) -> None:
     """Somebody asks for more partitions, and it is approved."""
     now = site.kafka.peek()
     plan = Plan(CLUSTER, "expand-topic", new or (created("t-2", 3, 4),))
@@ -244,3 +246,36 @@ def test_a_copy_that_arrives_before_its_cancel_goes_on_to_its_end() -> None:
     is_grown_and_moved(site)
     kept = [task for task in site.execution().tasks if task.detail == "not needed: the copy of before had arrived"]
     assert T0 in {task.move.partition for task in kept}
+
+
+T4 = TopicPartition("t", 4)
+
+
+def removing() -> OperationsWorld:
+    """Broker 4 leaves, and holds much of t."""
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 1], 1: [4, 2], 2: [3, 4], 3: [1, 2]}, 8 * MB)
+    world._replication_factor[T4] = 2
+    return world.ask(Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd"))
+
+
+def grow_while_it_leaves(world: OperationsWorld) -> None:
+    tick_until(world, lambda: any(each.topic == "t" for each in world.kafka.peek().reassignments))
+    expand(world, created("t-4", 5, 3))
+    tick_until(world, lambda: not world.store.driven_tickets())
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@DEATHS
+def test_a_removal_gives_way_as_well_and_empties_its_broker(after: bool, late: int) -> None:
+    def check(world: OperationsWorld) -> None:
+        assert (world.state(), world.state(GROWS)) == (TicketState.SUCCEEDED, TicketState.SUCCEEDED), world.said
+        assert world.on(4) == []
+        assert world.kafka.peek().partitions[T4].replicas == (5, 3)
+        assert any(
+            "ticket t-2 expands topic t, so t-" in str(line.reason) for line in world.store.ticket(MOVES).history
+        )
+        world.leaves_no_throttle().is_whole()
+
+    sweep(removing, grow_while_it_leaves, check, after, late, every=8)
