@@ -32,6 +32,7 @@ from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Task
 from guardian.model.wire.plans import plan_from_proto, plan_hash, plan_to_bytes
 from guardian.planning.model import Lane, PlansConfig
+from guardian.planning.rules.mid_move import notes_on_moves
 from guardian.planning.service.desk import Desk, Job
 from guardian.planning.service.planning_worker import Question, error_of
 from protos.guardian.v1 import tickets_pb2
@@ -117,7 +118,7 @@ class LivePlanner:
         question = Question(
             facts, self._directory(), self._lake_url, task, settings or self._settings, complete_metrics, window_ms
         )
-        return self._remembered(self._answer(job, question), notes)
+        return self._remembered(self._answer(job, question), (*notes, *notes_on_moves(task, facts.reassignments)))
 
     def plan_for(
         self,

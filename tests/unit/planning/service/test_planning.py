@@ -18,8 +18,10 @@ from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import Heal, Remove, Task
+from guardian.model.tasks import ExpandTopic, Heal, Remove, Task
+from guardian.model.topology import TopicPartition
 from guardian.planning.model import Lane, PlansConfig
+from guardian.planning.rules.mid_move import notes_on_moves
 from guardian.planning.service.planning import LivePlanner
 from guardian.planning.service.planning_worker import Question, plan_to_bytes_of, require_complete
 from tests.patience import PATIENCE_S, until
@@ -81,6 +83,20 @@ def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(stage:
     assert "10 partitions on 5 live brokers" in made.input
     with pytest.raises(InvalidInput, match="broker 9 is not in the model of cluster live"):
         stage.plan(Remove((9,)))
+
+
+@pytest.mark.slow
+def test_a_topic_in_mid_move_is_expanded_by_its_replicas_at_rest_and_the_move_is_named(stage: Stage) -> None:
+    moved, new = TopicPartition("orders", 0), TopicPartition("orders", 10)
+    stage.fake.bytes_per_call = 1
+    assert stage.fake.alter_reassignments({moved: (4, 5, 1)}) == {}
+    made = stage.plan(ExpandTopic("orders", 11))
+    assert [(move.partition, len(move.target)) for move in made.moves] == [(new, 3)]
+    assert made.notes == (
+        "orders-0 is being moved: Guardian's own moves of topic orders are cancelled, and made again after it "
+        "has grown; those of other tools have to end first",
+    )
+    assert notes_on_moves(Remove((5,)), [moved]) == ()
 
 
 @pytest.mark.slow
