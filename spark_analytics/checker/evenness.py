@@ -9,7 +9,7 @@ from statistics import fmean, median
 from guardian.model.plan import LOG_DIRS, Plan, ReplicaPlacement
 from guardian.model.tasks import Add, Balance, Leaders, Remove, Task
 from guardian.model.units import beside_mean
-from spark_analytics.checker.loads import Sums
+from spark_analytics.checker.loads import Sums, as_told
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.steps import May, helpful_step
 from spark_analytics.checker.world import RESOURCES, World, shares_of
@@ -35,10 +35,11 @@ def check_even(world: World, plan: Plan, task: Task, at: Places, totals: tuple[S
     if not evens:
         return
     _, will, slack = totals
+    told = as_told(plan, totals)
     asked = _asked(world, isinstance(task, Leaders))
     for pool in _pools(world):
         for resource, target in asked.items():
-            yield from _uneven(world, plan, pool, resource, target, will)
+            yield from _uneven(world, plan, pool, resource, target, told)
     if not plan.moves and not isinstance(task, Add):
         yield from _could_begin(world, plan, task, at, asked, will)
     if not isinstance(task, Add | Leaders) and not world.settings.goals:

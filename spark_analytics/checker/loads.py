@@ -35,10 +35,43 @@ def check_loads(world: World, plan: Plan, totals: tuple[Sums, Sums, Sums]) -> It
             )
         if not row.log_dir and not world.brokers[row.broker].alive and not row.is_leaving:
             yield Violation(Rule.LOADS, f"{_words(key)} counts, though its broker is dead")
+    yield from _in_all(world, plan, will)
     for broker, log_dir, resource in sorted(rows):
         known = broker in world.brokers and (not log_dir or log_dir in world.paths.get(broker, (ANY_LOG_DIR,)))
         if not known:
             yield Violation(Rule.LOADS, f"{_words((broker, log_dir, resource))} is not in the model")
+
+
+def _in_all(world: World, plan: Plan, will: Sums) -> Iterator[Violation]:
+    """Whichever replica goes where, all brokers carry as much together, unless replicas are made or dropped."""
+    if any(move.is_new or len(move.target) != len(world.partitions[move.partition]) for move in plan.moves):
+        return
+    told: dict[str, float] = defaultdict(float)
+    summed: dict[str, float] = defaultdict(float)
+    for row in plan.loads:
+        if not row.log_dir and str(row.resource) in _OF_BROKER and row.broker in world.brokers:
+            told[row.resource] += row.after
+            summed[row.resource] += will[(row.broker, "", str(row.resource))]
+    for resource in sorted(told):
+        if abs(told[resource] - summed[resource]) > TOLERANCE * max(abs(summed[resource]), 1.0):
+            yield Violation(
+                Rule.LOADS,
+                f"all brokers {resource} after is {told[resource]:.6g}, but it adds up to {summed[resource]:.6g}",
+            )
+
+
+def as_told(plan: Plan, totals: tuple[Sums, Sums, Sums]) -> Sums:
+    """Loads after, of the ways in which replicas may go to their places by the one that the plan's load table tells.
+
+    What the table leaves out, or tells wrongly, is as it adds up here.
+    """
+    _, will, slack = totals
+    told = dict(will)
+    for row in plan.loads:
+        key = row.broker, row.log_dir, str(row.resource)
+        if key in told and abs(row.after - told[key]) <= slack[key]:
+            told[key] = row.after
+    return defaultdict(float, told)
 
 
 def _words(key: Key) -> str:

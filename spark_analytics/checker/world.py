@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from statistics import median
 from typing import NamedTuple
 
@@ -405,9 +406,20 @@ def after(world: World, move: PartitionMove) -> tuple[tuple[ReplicaPlacement, tu
     """The target's places, each with the replicas that it may be: itself, or any of those that leave.
 
     A plan does not say which replica goes where; that matters only where replicas of a partition differ in their loads.
+    The first that a place may be is another one at each place, in the order of the partition, as long as some are left.
     """
     now = world.partitions.get(move.partition, ())
     by_broker = {held.broker: held for held in now}
     stays = {place.broker for place in move.target} & by_broker.keys()
     leaves = tuple(held for held in now if held.broker not in stays) or now[-1:]
-    return tuple((place, (by_broker[place.broker],) if place.broker in stays else leaves) for place in move.target)
+    turns = count()
+    return tuple(
+        (place, (by_broker[place.broker],) if place.broker in stays else _from(leaves, next(turns)))
+        for place in move.target
+    )
+
+
+def _from(leaves: tuple[Held, ...], turn: int) -> tuple[Held, ...]:
+    """All of them, another one first each time."""
+    first = turn % max(len(leaves), 1)
+    return leaves[first:] + leaves[:first]
