@@ -101,8 +101,8 @@ def _log_dirs(world: World, move: PartitionMove, now: tuple[Held, ...]) -> Itera
 
 
 def _racks(world: World, topic: TopicFact, move: PartitionMove, now: tuple[Held, ...]) -> Iterator[Violation]:
-    """As few share a rack as before, or as few as the brokers that may hold the partition allow. Those that are given
-    up are not the ones that have racks of their own.
+    """As few share each rack as did before, or as few as the brokers that may hold the partition allow: a rack that is
+    crowded gives no other one leave. Those that are given up are not the ones that have racks of their own.
 
     What is left on a dead broker or disk, there being no other place for it, keeps nothing safe: its rack is free.
     """
@@ -116,8 +116,9 @@ def _racks(world: World, topic: TopicFact, move: PartitionMove, now: tuple[Held,
     )
     kept = [broker for broker in brokers if world.suits(topic, broker) or broker in move.target_brokers]
     share, distinct = possible_racks(world, topic, kept, len(move.target))
-    if max(will.values(), default=0) > max(share, max(was.values(), default=0)):
-        yield Violation(Rule.RACKS, f"{name} would have {max(will.values())} replicas in one rack, {share} must be")
+    crowded = [count for rack, count in will.items() if count > max(share, was[rack])]
+    if crowded:
+        yield Violation(Rule.RACKS, f"{name} would have {max(crowded)} replicas in one rack, {share} must be")
     elif len(move.target) < len(now) and len(will) < min(distinct, len(safe)):
         yield Violation(Rule.RACKS, f"{name} from {len(safe)} racks to {len(will)}")
 

@@ -8,7 +8,9 @@ Partitions that share all of this, their replication factor and their standing t
 
     (demands of the topic, replication factor)      a kind: which brokers may hold it, how many replicas per IDC
     + held          a replica is on a broker that keeps it but takes no more: that broker's rack counts for it
-    + what it breaks already, in a task that does not mend (it may stay so, and never gets worse)
+    + the IDCs that it breaks already, in a task that does not mend (it may stay so, and never gets worse)
+
+Racks that it crowds already may stay so in such a task too, but none comes to be crowded in their place.
 
 What no placement can keep is relaxed as little as can be, and told in a sentence.
 """
@@ -96,6 +98,7 @@ def compiled(
         disk_spare=limits.disk_spare(model, settings),
         disk_io_limit=settings.disk_io_limit,
         mends=scope.mends,
+        keeps_crowds=not scope.mends,
         most_replicas=np.full(model.brokers, settings.max_replicas),
         least_leaders=np.array([settings.leaders_of(topic) for topic in model.topics], dtype=np.int64),
         compared=_with_pinned(kinds.compared[classes.kind], pinned, False),
@@ -389,7 +392,6 @@ class _Classes:
         rack[inside] = needed[kinds.of_partition[inside], held[inside].astype(np.int64)]
         standing = np.zeros((model.partitions, 0), dtype=np.int64)
         if not scope.mends:
-            rack = np.maximum(rack, _worst_rack(model))
             standing = _idc_counts(model)
             standing[model.topic_policy[model.partition_topic] < 0] = 0
         key = np.column_stack([kinds.of_partition, rack, standing])[inside]
@@ -433,16 +435,6 @@ def rack_share(brokers: Ints, replicas: int) -> int:
     while int(np.minimum(brokers, share).sum()) < wanted:
         share += 1
     return share
-
-
-def _worst_rack(model: ClusterModel) -> Ints:
-    """[partitions] the most replicas that share a rack now."""
-    placed = model.slot_broker >= 0
-    rack = model.rack[model.slot_broker[placed]]
-    pairs, counts = np.unique(model.slot_partition[placed] * len(model.rack_names) + rack, return_counts=True)
-    worst = np.zeros(model.partitions, dtype=np.int64)
-    np.maximum.at(worst, pairs // max(len(model.rack_names), 1), counts)
-    return worst
 
 
 def _idc_counts(model: ClusterModel) -> Ints:

@@ -25,7 +25,7 @@ def warm() -> None:
     targets = Targets.default()
     room = disks.room_of(model, rules)
     must_leave, away = disks.leaving(model, rules, room)
-    evicted = forced.forced_of(model, rules, away)
+    evicted = forced.forced_of(model, rules, away, np.ones(RESOURCES))
     total, largest = disks.room_by_broker(model, rules, room)
     state = preparing.state_of(model, rules, targets, Budget(), evicted, total, largest)
     where = preparing.pools_of_slots(model, rules, state.pool, evicted)

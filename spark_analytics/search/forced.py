@@ -5,32 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
-from spark_analytics.model.resources import Resource
+from spark_analytics.model.load import scale
+from spark_analytics.model.resources import RESOURCES, Resource
 from spark_analytics.search import kernels
-from spark_analytics.search.compiled import compiled, plain
+from spark_analytics.search.compiled import compiled, inner, plain
 from spark_analytics.search.found import Stuck, Why
-from spark_analytics.search.kernels import State
+from spark_analytics.search.kernels import NOWHERE, State
 from spark_analytics.search.rules import Rules
 
 _CANDIDATES = 128
 _RACK_GROUPS = 24
+# A leader leaves a crowd only where that relieves by so much more: its clients would have to follow it.
+_FOR_A_LEADER = 1.03
 
 
-def forced_of(model: ClusterModel, rules: Rules, away: Bools) -> Bools:
-    """[slots] the replicas that must leave their broker; `away`: it has no other log dir for them."""
-    forced = np.zeros(model.slots, dtype=np.bool_)
+def forced_of(model: ClusterModel, rules: Rules, away: Bools, weights: Floats) -> Bools:
+    """[slots] the replicas that must leave their broker; `away`: it has no other log dir for them.
+
+    `weights` [RESOURCES] say how much each resource counts when those that leave a crowded rack or IDC are chosen.
+    """
     goes = np.asarray(rules.may_take.any(axis=1))[rules.class_of][model.slot_partition]
-    _find_forced(
+    may_stay = rules.may_stay[rules.class_of[model.slot_partition], np.maximum(model.slot_broker, 0)]
+    forced: Bools = (model.slot_broker < 0) | away | ~may_stay
+    share, use = _shares(model, weights)
+    _part_crowds(
         plain(model.slot_start),
         plain(rules.class_of),
         plain(model.slot_broker),
         plain(model.rack),
         plain(model.idc),
-        plain(rules.rack_max),
+        np.full_like(rules.rack_max, model.slots) if rules.keeps_crowds else plain(rules.rack_max),
         plain(rules.idc_min),
         plain(rules.idc_max),
-        plain(rules.may_stay),
-        plain(away),
+        share,
+        use,
         forced,
     )
     if rules.mends and rules.most_replicas is not None:
@@ -51,8 +59,36 @@ def _shed(model: ClusterModel, most: Ints, goes: Bools, free: Bools, forced: Boo
         forced[slots[order[: int(held[broker] - most[broker])]]] = True
 
 
+def crowded(model: ClusterModel, rules: Rules) -> Bools:
+    """[partitions] those that have more replicas in some rack now than rules allow."""
+    placed = model.slot_broker >= 0
+    racks = len(model.rack_names)
+    pairs, counts = np.unique(
+        model.slot_partition[placed] * racks + model.rack[model.slot_broker[placed]], return_counts=True
+    )
+    partition = pairs // max(racks, 1)
+    found = np.zeros(model.partitions, dtype=np.bool_)
+    found[partition[counts > rules.rack_max[rules.class_of[partition]]]] = True
+    return found
+
+
+def _shares(model: ClusterModel, weights: Floats) -> tuple[Floats, Floats]:
+    """[slots, RESOURCES] what each replica is of a mean broker's use, leading apart; [brokers, RESOURCES] their sums.
+
+    Leaders hand over for nothing once replicas lie even. A resource that is not used, or has no weight, counts 0.
+    """
+    load, on = model.slot_load, model.slot_broker
+    capacity = scale(model)
+    use = np.column_stack([np.bincount(on[on >= 0], load[on >= 0, r], model.brokers) for r in range(RESOURCES)])
+    use /= capacity
+    mean = use[model.alive].mean(axis=0) if model.alive.any() else np.zeros(RESOURCES)
+    factor = np.where(mean > 0, np.sqrt(weights) / np.where(mean > 0, mean, 1.0), 0.0)
+    share: Floats = load / capacity[np.maximum(on, 0)] * factor
+    return np.ascontiguousarray(share), np.ascontiguousarray(use * factor)
+
+
 @compiled
-def _find_forced(  # noqa: PLR0912 - one rule after another
+def _part_crowds(
     first: Ints,
     class_of: Ints,
     broker: Ints,
@@ -61,49 +97,118 @@ def _find_forced(  # noqa: PLR0912 - one rule after another
     rack_max: Ints,
     idc_min: Ints,
     idc_max: Ints,
-    may_stay: Bools,
-    away: Bools,
+    share: Floats,
+    use: Floats,
     forced: Bools,
 ) -> None:
-    """From where they may not stay, and as many as racks and IDCs hold too many of: the first stays, which leads.
+    """As many leave as racks and IDCs hold too many of, and those that others lack; each from the fullest broker.
 
-    Where an IDC lacks replicas, later slots leave those that have more than they need.
+    `forced` are those that leave anyhow. `use` is what brokers have, less what was chosen to leave. Of two that relieve
+    alike the later leaves; the first leads, and leaves where it relieves clearly more.
     """
-    idcs = idc_min.shape[1]
-    kept = np.zeros(idcs, np.int64)
     for p in range(class_of.shape[0]):
         c = class_of[p]
-        kept[:] = 0
+        low, high = first[p], first[p + 1]
         gone = 0
-        for slot in range(first[p], first[p + 1]):
-            b = broker[slot]
-            goes = b < 0 or away[slot] or not may_stay[c, b]
-            if not goes:
-                same_rack = 0
-                for other in range(first[p], slot):
-                    if not forced[other] and rack[broker[other]] == rack[b]:
-                        same_rack += 1
-                i = idc[b]
-                goes = same_rack >= rack_max[c] or (i >= 0 and kept[i] >= idc_max[c, i])
-            forced[slot] = goes
-            if goes:
-                gone += 1
-            elif idc[b] >= 0:
-                kept[idc[b]] += 1
-        lack = 0
-        for i in range(idcs):
-            lack += max(0, idc_min[c, i] - kept[i])
-        for slot in range(first[p + 1] - 1, first[p] - 1, -1):
-            if gone >= lack:
-                break
+        for slot in range(low, high):
             if forced[slot]:
-                continue
-            i = idc[broker[slot]]
-            if i < 0 or kept[i] > idc_min[c, i]:
-                forced[slot] = True
                 gone += 1
-                if i >= 0:
-                    kept[i] -= 1
+                if broker[slot] >= 0:
+                    use[broker[slot]] -= share[slot]
+        while True:
+            slot = _one_too_many(low, high, c, broker, rack, idc, rack_max, idc_max, share, use, forced)
+            if slot < 0:
+                break
+            forced[slot] = True
+            use[broker[slot]] -= share[slot]
+            gone += 1
+        lack = 0
+        for i in range(idc_min.shape[1]):
+            lack += max(0, idc_min[c, i] - _kept(low, high, broker, idc, i, forced))
+        while gone < lack:
+            slot = _one_to_spare(low, high, c, broker, idc, idc_min, share, use, forced)
+            if slot < 0:
+                break
+            forced[slot] = True
+            use[broker[slot]] -= share[slot]
+            gone += 1
+
+
+@inner
+def _one_too_many(
+    low: int,
+    high: int,
+    c: int,
+    broker: Ints,
+    rack: Ints,
+    idc: Ints,
+    rack_max: Ints,
+    idc_max: Ints,
+    share: Floats,
+    use: Floats,
+    forced: Bools,
+) -> int:
+    """Of a rack or IDC with too many the replica that relieves most, of both before of one; -1: none has too many."""
+    who = NOWHERE
+    crowds, best = 0, 0.0
+    for slot in range(low, high):
+        if forced[slot]:
+            continue
+        b = broker[slot]
+        i = idc[b]
+        crowded = int(_kept(low, high, broker, rack, rack[b], forced) > rack_max[c])
+        if i >= 0:
+            crowded += int(_kept(low, high, broker, idc, i, forced) > idc_max[c, i])
+        relief = _relief(share[slot], use[b]) / (_FOR_A_LEADER if slot == low else 1.0)
+        if crowded > crowds or (crowded > 0 and crowded == crowds and relief >= best):
+            who, crowds, best = slot, crowded, relief
+    return who
+
+
+@inner
+def _one_to_spare(
+    low: int,
+    high: int,
+    c: int,
+    broker: Ints,
+    idc: Ints,
+    idc_min: Ints,
+    share: Floats,
+    use: Floats,
+    forced: Bools,
+) -> int:
+    """The replica that relieves most of those whose IDC has more than it needs; -1: none has."""
+    who = NOWHERE
+    best = 0.0
+    for slot in range(low, high):
+        if forced[slot]:
+            continue
+        i = idc[broker[slot]]
+        if i >= 0 and _kept(low, high, broker, idc, i, forced) <= idc_min[c, i]:
+            continue
+        relief = _relief(share[slot], use[broker[slot]]) / (_FOR_A_LEADER if slot == low else 1.0)
+        if who < 0 or relief >= best:
+            who, best = slot, relief
+    return who
+
+
+@inner
+def _kept(low: int, high: int, broker: Ints, group: Ints, one: int, forced: Bools) -> int:
+    """How many of a partition's replicas stay in this rack or IDC."""
+    count = 0
+    for slot in range(low, high):
+        if not forced[slot]:
+            count += int(group[broker[slot]] == one)
+    return count
+
+
+@inner
+def _relief(share: Floats, use: Floats) -> float:
+    """By how much the sum of squares of a broker's use falls when it gives this away."""
+    total = 0.0
+    for r in range(share.shape[0]):
+        total += share[r] * (2.0 * use[r] - share[r])
+    return total
 
 
 def stuck_of(left: Ints, why: Ints) -> tuple[Stuck, ...]:

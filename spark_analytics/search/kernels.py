@@ -36,6 +36,8 @@ WITH_LIMIT = 5  # and REPLICAS
 BYTES, LEADER_MOVES, BROKER_BYTES = 0, 1, 2
 NOWHERE = fixed(-1)
 GIVES, TAKES = fixed(-1), fixed(1)
+# What gives way where a replica that must move finds no place: a topic's spread, then an old crowd in its rack.
+NOTHING, TOPICS, CROWDS = fixed(0), fixed(1), fixed(2)
 
 
 class State(NamedTuple):
@@ -69,6 +71,7 @@ class State(NamedTuple):
     may_take: Bools  # [classes, brokers]
     may_lead: Bools  # [classes, brokers]
     rack_max: Ints  # [classes]
+    keeps_crowds: bool  # a rack may keep as many replicas of a partition as it has at home
     idc_min: Ints  # [classes, idcs]
     idc_max: Ints  # [classes, idcs]
     least_led: Ints  # [topics] partitions that each broker leads that must
@@ -175,6 +178,19 @@ def may_spend_lead(s: State, p: int, before: int, after: int) -> bool:
 
 
 @inlined
+def is_old_crowd(s: State, slot: int, broker: int, others: int) -> bool:
+    """Whether this replica comes back into a rack that, with so many others there, crowds it no more than at first."""
+    home = s.home[slot]
+    if not s.keeps_crowds or home < 0 or s.rack[home] != s.rack[broker]:
+        return False
+    p = s.partition[slot]
+    had = 0
+    for each in range(s.first[p], s.first[p + 1]):
+        had += s.home[each] >= 0 and s.rack[s.home[each]] == s.rack[broker]
+    return bool(others < had)
+
+
+@inlined
 def is_needed_to_lead(s: State, p: int, broker: int) -> bool:
     """Whether the broker would lead too few partitions of the topic without this one."""
     row = s.led_row[s.topic[p]]
@@ -210,7 +226,8 @@ def may_go(s: State, slot: int, here: int, broker: int, load: Floats) -> bool:  
                 same_rack += s.rack[on] == s.rack[broker]
                 to_idc += s.idc[on] == s.idc[broker]
                 from_idc += s.idc[on] == s.idc[here]
-    if same_rack >= s.rack_max[c] and s.rack[here] != s.rack[broker]:
+    comes_back = broker == s.home[slot] and is_old_crowd(s, slot, broker, same_rack)
+    if same_rack >= s.rack_max[c] and s.rack[here] != s.rack[broker] and not comes_back:
         return False
     if s.idc[here] != s.idc[broker]:
         if s.idc[broker] >= 0 and to_idc >= s.idc_max[c, s.idc[broker]]:
@@ -846,8 +863,11 @@ def give_leaders_back(s: State, partitions: Ints, pools: int, cv: Floats, most: 
 
 
 @lean
-def refusal(s: State, slot: int, broker: int, load: Floats, with_topics: bool) -> int:  # noqa: PLR0911, PLR0912 - one rule after another
-    """0: a replica without a place may go there; else how far it came: 1 rule, 2 rack, 3 IDC, 4 capacity, 5 room."""
+def refusal(s: State, slot: int, broker: int, load: Floats, at_last: int) -> int:  # noqa: PLR0911, PLR0912 - one rule after another
+    """0: a replica without a place may go there; else how far it came: 1 rule, 2 rack, 3 IDC, 4 capacity, 5 room.
+
+    `at_last` is what gives way: NOTHING, TOPICS (a topic's spread), or CROWDS as well (an old crowd of its rack).
+    """
     p = s.partition[slot]
     c = s.class_of[p]
     if not s.may_take[c, broker] or (broker == s.home[slot] and not s.returns[slot]):
@@ -865,7 +885,7 @@ def refusal(s: State, slot: int, broker: int, load: Floats, with_topics: bool) -
             else:
                 same_rack += s.rack[on] == s.rack[broker]
                 same_idc += s.idc[on] == s.idc[broker]
-    if same_rack >= s.rack_max[c]:
+    if same_rack >= s.rack_max[c] and (at_last < CROWDS or not is_old_crowd(s, slot, broker, same_rack)):
         return 2
     i = s.idc[broker]
     if i >= 0 and same_idc >= s.idc_max[c, i]:
@@ -883,14 +903,14 @@ def refusal(s: State, slot: int, broker: int, load: Floats, with_topics: bool) -
             return 3
     if not takes(s, slot, broker, load):
         return 5 if not has_room(s, slot, broker) else 4
-    if with_topics and topic_on(s, s.topic[p], broker) >= s.topic_most[s.topic[p]]:
+    if at_last == NOTHING and topic_on(s, s.topic[p], broker) >= s.topic_most[s.topic[p]]:
         return 6
     return 0
 
 
 @lean
 def best_place(
-    s: State, slot: int, x: Floats, brokers: Ints, count: int, weight: Floats, margin: Floats, with_topics: bool
+    s: State, slot: int, x: Floats, brokers: Ints, count: int, weight: Floats, margin: Floats, at_last: int
 ) -> tuple[int, int]:
     """The broker where a replica without a place costs least, and 0; or -1, and how far the best of them came."""
     best = np.inf
@@ -901,7 +921,7 @@ def best_place(
         cost = change(s, b, x, 1.0, weight, margin)
         if cost >= best:
             continue
-        refused = refusal(s, slot, b, x, with_topics)
+        refused = refusal(s, slot, b, x, at_last)
         if refused == 0:
             best = cost
             who = b
@@ -916,7 +936,8 @@ def place_forced(
 ) -> None:
     """Each of these replicas, in this order, goes where it costs least; `why` is 0, or what hindered it.
 
-    The emptiest brokers of its pool are looked at first, all others when they refuse. A topic's spread gives way.
+    The emptiest brokers of its pool are looked at first, all others when they refuse. A topic's spread gives way; then,
+    of a replica that finds no other place, an old crowd in its own rack.
     """
     everyone = np.arange(s.dev.shape[0])
     candidates = np.empty(CRITERIA * groups * each, np.int64)
@@ -941,12 +962,11 @@ def place_forced(
             count = choose_candidates(s, pool, criteria, groups, each, candidates)
             chosen_for = pool
             chosen_at = k
-        who, _ = best_place(s, slot, x, candidates, count, weight, margin, True)
-        if who < 0:
-            who, _ = best_place(s, slot, x, everyone, everyone.shape[0], weight, margin, True)
+        who, _ = best_place(s, slot, x, candidates, count, weight, margin, NOTHING)
         why[k] = 0
-        if who < 0:
-            who, why[k] = best_place(s, slot, x, everyone, everyone.shape[0], weight, margin, False)
+        for at_last in (NOTHING, TOPICS, CROWDS):
+            if who < 0 and (at_last < CROWDS or s.keeps_crowds):
+                who, why[k] = best_place(s, slot, x, everyone, everyone.shape[0], weight, margin, at_last)
         if who >= 0:
             why[k] = 0
             put(s, slot, who)

@@ -81,18 +81,16 @@ def state_of(
     unit = _unit(pool, capacity, mean)
     broker = model.slot_broker.astype(np.int64)
     row, must_lead = _must_lead(model, rules, pool)
-    stays = rules.may_stay[rules.class_of[model.slot_partition], np.maximum(broker, 0)]
-    leader_home = np.where(model.slots > 0, broker[model.leader_slot], -1)
     state = State(
         first=model.slot_start.astype(np.int64),
         partition=model.slot_partition.astype(np.int64),
         home=broker,
-        returns=(broker >= 0) & ~evicted & stays,
+        returns=~evicted & _may_stay(model, rules, broker),
         free=rules.free_to_move | evicted,
         load=np.ascontiguousarray(model.slot_load),
         extra=np.ascontiguousarray(model.leader_load),
         price=np.where(evicted | (broker < 0), 0.0, _price(model, mean, capacity, pool)),
-        leader_home=leader_home,
+        leader_home=np.where(model.slots > 0, broker[model.leader_slot], -1),
         leader_price=_leader_price(model, pool),
         topic=model.partition_topic.astype(np.int64),
         topic_first=_topic_first(model),
@@ -108,6 +106,7 @@ def state_of(
         may_take=rules.may_take.copy(),
         may_lead=rules.may_lead.copy(),
         rack_max=rules.rack_max.astype(np.int64),
+        keeps_crowds=rules.keeps_crowds,
         idc_min=rules.idc_min.astype(np.int64),
         idc_max=rules.idc_max.astype(np.int64),
         least_led=_least_led(model, rules),
@@ -125,6 +124,11 @@ def state_of(
         copied_out=np.zeros(model.brokers),
     )
     return _plain(state)
+
+
+def _may_stay(model: ClusterModel, rules: Rules, broker: Ints) -> Bools:
+    """[slots] those that have a broker, and one that may keep them."""
+    return (broker >= 0) & rules.may_stay[rules.class_of[model.slot_partition], np.maximum(broker, 0)]
 
 
 def _unit(pool: Ints, capacity: Floats, mean: Floats) -> Floats:

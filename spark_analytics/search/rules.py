@@ -29,7 +29,8 @@ class Rules:
 
     A replica on a broker that `may_stay` forbids is moved away first, whatever it costs; one goes only where
     `may_take` allows. `may_take` implies `may_stay`. Replicas of one partition never share a broker, and share a rack
-    only when there are fewer usable racks than replicas (then as few as can be, `rack_max` per rack).
+    only when there are fewer usable racks than replicas (then as few as can be, `rack_max` per rack). Those that crowd
+    a rack already are parted; with `keeps_crowds` they are not, but no other rack becomes crowded in its place.
     A number of replicas per IDC is kept between `idc_min` and `idc_max`, and reached first where it is not kept.
     """
 
@@ -48,6 +49,7 @@ class Rules:
     must_leave: Bools  # [slots] this replica leaves its log dir first, for another one of its broker or of another
     disk_reserve: float = 0.05  # share of a disk's bytes that copies leave usable, whatever else fills the disk
     mends: bool = True  # False: only what the task forces is touched, whatever else breaks a rule already
+    keeps_crowds: bool = False  # a rack may keep as many replicas of a partition as it has now
     disk_spare: Floats | None = None  # [disks] bytes that copies leave free beside that, for what grows; None: nothing
     disk_io_limit: float = float("inf")  # share of a disk's io capacity, where that is known, that replicas may use
     most_replicas: Ints | None = None  # [brokers] that one may hold; it may stay above where it is now; None: no limit

@@ -43,7 +43,7 @@ def find(
     weights = np.ones(RESOURCES) if weights is None else weights
     room = disks.room_of(model, rules)
     must_leave, away = disks.leaving(model, rules, room)
-    evicted = forced.forced_of(model, rules, away)
+    evicted = forced.forced_of(model, rules, away, weights)
     total, largest = disks.room_by_broker(model, rules, room)
     state = preparing.state_of(model, rules, targets, budget or Budget(), evicted, total, largest)
     must = evicted | must_leave
@@ -137,14 +137,15 @@ class _Proven:
     least: Least
     pool_of_slot: Ints
     still: Bools  # [slots] those that stay at home
+    crowded: Bools  # [partitions] may have more replicas in a rack than rules allow, since they have them now
 
     @classmethod
     def of(
         cls, model: ClusterModel, rules: Rules, targets: Targets, state: State, evicted: Bools, still: Bools
     ) -> _Proven:
         where = preparing.pools_of_slots(model, rules, state.pool, evicted)
-        whole = np.zeros(model.partitions, dtype=np.bool_)
-        return cls(least(state, where, still, whole, targets), where, still)
+        crowded = forced.crowded(model, rules) & rules.keeps_crowds
+        return cls(least(state, where, still, crowded, targets), where, still, crowded)
 
     def at_last(self, model: ClusterModel, targets: Targets, state: State, stuck: tuple[Stuck, ...]) -> Least:
         """Proven anew where it spoke of something else than came."""
@@ -153,7 +154,7 @@ class _Proven:
         same = (where == self.pool_of_slot).all() and (still == self.still).all() and stays_in_pools(state, where)
         if same and not stuck:
             return self.least
-        broken = np.zeros(model.partitions, dtype=np.bool_)
+        broken = self.crowded.copy()
         broken[[model.slot_partition[each.slot] for each in stuck]] = True
         return least(state, where, still, broken, targets)
 

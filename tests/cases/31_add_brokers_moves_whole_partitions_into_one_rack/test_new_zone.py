@@ -36,7 +36,6 @@ def name(number: int) -> TopicPartition:
         pytest.param({n: "abc"[(n - 1) // 3] for n in range(1, 10)}, OF_THREE, id="a second and a third, RF 3"),
     ],
 )
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="partitions are carried into one new rack whole")
 def test_no_two_replicas_of_a_partition_land_in_one_new_rack(
     racks: Mapping[int, str], replicas: list[list[int]]
 ) -> None:

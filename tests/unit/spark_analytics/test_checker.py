@@ -204,6 +204,19 @@ def test_racks_are_shared_where_there_are_too_few(model: ClusterModel) -> None:
     assert rules(model, move("t-8", "1:/d1", "3:/d1", "4:/d1", "5:/d1", is_new=True)) == {Rule.RACKS}
 
 
+def test_a_crowded_rack_gives_no_other_one_leave_to_be_crowded() -> None:
+    """Both replicas are in rack a. One may stay there with the other; the two may not go to rack b together."""
+    model = ClusterModel.of(
+        "live",
+        [BrokerFacts(broker, "aaabbb"[broker - 1]) for broker in range(1, 7)],
+        [LogDirFacts(broker, "/d1", 100 * GB, 90 * GB) for broker in range(1, 7)],
+        [partition("t-1", "1:/d1", "2:/d1")],
+    )
+    assert rules(model, move("t-1", "3:/d1", "2:/d1")) == set()
+    assert rules(model, move("t-1", "1:/d1", "4:/d1")) == set()
+    assert rules(model, move("t-1", "4:/d1", "5:/d1")) == {Rule.RACKS}
+
+
 def test_the_rack_of_what_is_left_on_a_dead_broker_or_disk_is_free(model: ClusterModel) -> None:
     """t-1 leaves a replica on broker 3 in rack b: another may stand in b when broker 3, or its disk, is dead."""
     beside = move("t-1", "4:/d1", "3:/d1", "5:/d1")

@@ -29,10 +29,10 @@ def test_replicas_of_dead_brokers_and_broken_disks_are_made_anew() -> None:
     assert plan.unmet == ()
 
 
-def test_racks_that_are_shared_are_parted() -> None:
+def test_racks_that_are_shared_are_parted_from_the_fuller_broker() -> None:
     model = cluster(brokers(3, b1={"rack": "r2"}), {"t-0": ((1, 2), 10), "t-1": ((1, 3), 10)})
 
-    assert targets(planned(model, Heal())) == {"t-0": [1, 3]}
+    assert targets(planned(model, Heal())) == {"t-0": [2, 3]}
 
 
 def test_what_has_no_living_replica_is_told() -> None:

@@ -146,3 +146,12 @@ def test_a_broker_that_goes_at_last_is_within_the_budget(max_bytes: float, gone:
     plan = planned(cluster(brokers(3), on), Remove((1, 2)), PlannerSettings(max_bytes=max_bytes))
 
     assert plan.notes == (f"{gone} of the 2 brokers asked for can go",)
+
+
+def test_what_leaves_a_crowded_rack_goes_to_another_or_at_last_to_another_broker_of_it() -> None:
+    """Broker 4 has a rack of its own. Where it is full, broker 3 takes what leaves 2: rack a is crowded as before."""
+    racks = {f"b{each}": {"rack": "a"} for each in (1, 2, 3)}
+    for room, goes_to in ((1000, 4), (22, 3)):
+        disks = {1: 1000, 2: 1000, 3: 1000, 4: room}
+        model = cluster(brokers(4, **racks), {"t-0": ((1, 2), 10), "u-0": ((4,), 10)}, total=disks)
+        assert targets(planned(model, Remove((2,)))) == {"t-0": [1, goes_to]}

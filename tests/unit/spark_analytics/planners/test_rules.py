@@ -209,7 +209,8 @@ def test_a_task_that_does_not_mend_tolerates_what_is_broken_but_no_more() -> Non
 
     assert rules.may_stay.all()
     assert rules.rack_max[_row(model, rules, "dead")] == 1
-    assert rules.rack_max[_row(model, rules, "racks")] == 2
+    assert rules.rack_max[_row(model, rules, "racks")] == 1
+    assert rules.keeps_crowds
     assert rules.idc_max[_row(model, rules, "idcs")].tolist() == [2, 1]
     assert rules.idc_min[_row(model, rules, "idcs")].tolist() == [1, 0]
     assert rules.log_dir_may_stay.all()

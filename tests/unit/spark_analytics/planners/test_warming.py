@@ -27,7 +27,7 @@ def compiled_for() -> dict[str, int]:
 def test_no_plan_compiles_what_warming_has_not() -> None:
     warm()
     warmed = compiled_for()
-    assert {"sweep", "exchange", "give_back", "place_forced", "_level_all", "_fit_beside", "_find_forced"} <= set(
+    assert {"sweep", "exchange", "give_back", "place_forced", "_level_all", "_fit_beside", "_part_crowds"} <= set(
         warmed
     )
     assert all(warmed.values())
