@@ -86,6 +86,7 @@ class State(NamedTuple):
     topic_count: npt.NDArray[np.int16]  # [rows, brokers]
     room: Floats  # [brokers] bytes that may still be copied in
     led: Ints  # [rows, brokers] partitions
+    waits: Bools  # [slots] found no place: nothing but another place for it takes it from home
     spent: Floats  # [2] BYTES copied, LEADER_MOVES
     copied_in: Floats  # [brokers]
     copied_out: Floats  # [brokers] by the leaders that copies are made from
@@ -207,7 +208,7 @@ def may_go(s: State, slot: int, here: int, broker: int, load: Floats) -> bool:  
     if broker == s.home[slot]:
         if not s.returns[slot]:
             return False
-    elif not s.may_take[c, broker]:
+    elif not s.may_take[c, broker] or s.waits[slot]:
         return False
     if s.leader[p] == slot:
         if not s.may_lead[c, broker] and s.may_lead[c, here]:

@@ -119,6 +119,7 @@ def state_of(
         topic_count=_topic_count(model, broker),
         room=room,
         led=_led(model, row, must_lead.shape, broker),
+        waits=np.zeros(model.slots, dtype=np.bool_),
         spent=np.zeros(2),
         copied_in=np.zeros(model.brokers),
         copied_out=np.zeros(model.brokers),

@@ -52,6 +52,7 @@ def find(
 
     lost = ~living_slots(model)
     left, why = _place(state, aim, lost, np.flatnonzero(evicted))
+    state.waits[left] = True
     _lead(model, rules, state, aim, must, copies=True)
     brokers.relax(state, aim)
     if len(left):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -16,6 +17,8 @@ from spark_analytics.model.cluster_model import ClusterModel, TopicFacts
 from spark_analytics.model.resources import RESOURCES
 from spark_analytics.planners.rules import Scope, compiled
 from spark_analytics.search.forced import forced_of
+from spark_analytics.search.goal import Targets
+from spark_analytics.search.search import find
 from tests.unit.spark_analytics.planners.small import brokers, cluster
 
 RACKS = {1: "a", 2: "a", 3: "a", 4: "b", 5: "b", 6: "c"}
@@ -78,3 +81,18 @@ def test_of_equals_the_leader_stays() -> None:
 def test_nothing_leaves_a_crowd_for_a_task_that_does_not_mend() -> None:
     assert leaving(crowded(1, 6)).any()
     assert not leaving(crowded(1, 6), Scope(mends=False)).any()
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6, 7])
+def test_what_finds_no_place_comes_home_to_the_room_that_it_left(seed: int) -> None:
+    """All brokers are in one rack, where a partition may have one replica: the others stay, and take up room."""
+    drawn = random.Random(seed)  # noqa: S311  the same models each time
+    held = {f"t-{n}": (drawn.sample(range(1, 5), drawn.randint(1, 3)), drawn.randint(0, 5)) for n in range(12)}
+    model = cluster(brokers(4, **{f"b{n}": {"rack": "a"} for n in range(1, 5)}), held, rate=1e6)
+    rules, _ = compiled(model, PlannerSettings())
+    before = np.bincount(model.slot_broker, minlength=4)
+    most = np.full(4, int(sorted(before)[2]))
+    found = find(model, replace(rules, rack_max=np.ones_like(rules.rack_max), most_replicas=most), Targets.default())
+    assert found.stuck
+    after = np.bincount(model.log_dir_broker[found.slot_log_dir], minlength=4)
+    assert (after <= np.maximum(before, most)).all()
