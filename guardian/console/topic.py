@@ -16,7 +16,7 @@ from guardian.console.sections import get
 from guardian.console.urls import url
 from guardian.console.views import ReadingPages
 from guardian.errors import NotFound
-from guardian.model.setting_in_force import ORIGIN_WORDS
+from guardian.model.cluster_state import ORIGIN_WORDS
 from guardian.model.topology import Cluster
 from guardian.security.rules.routing import VIEW_CLUSTER
 from guardian.web.observed import ReplicaSeen, TopicSeen

@@ -22,11 +22,11 @@ from guardian.model.cluster_state import (
     LogDir,
     PartitionState,
     Reassignment,
+    SettingInForce,
 )
 from guardian.model.effects import BROKER, CORDONED, TOPIC, TOPIC_CONFIGS, NewTopic
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
-from guardian.model.setting_in_force import SettingInForce
 from guardian.model.throttle import THROTTLES
 from guardian.model.topology import TopicPartition
 

@@ -16,7 +16,7 @@ from guardian.kafka.patience import Patience
 from guardian.kafka.reasons import NO_ERROR, no_answer, reason
 from guardian.kafka.session import BrokerSession
 from guardian.kafka.slices import MAX_NAMED, mapping_slices
-from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
+from guardian.model.cluster_state import ConfigOrigin, SettingInForce
 
 Values = Mapping[str, str | None]  # by key; None: it is deleted
 

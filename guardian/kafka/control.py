@@ -43,11 +43,11 @@ from guardian.model.cluster_state import (
     LogDir,
     PartitionState,
     Reassignment,
+    SettingInForce,
 )
 from guardian.model.effects import NewTopic
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
-from guardian.model.setting_in_force import SettingInForce
 from guardian.model.topology import Cluster, TopicPartition
 
 

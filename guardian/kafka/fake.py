@@ -35,6 +35,7 @@ from guardian.model.cluster_state import (
     ClusterDescription,
     ClusterObservation,
     ClusterView,
+    ConfigOrigin,
     Eligible,
     EligibleLeaders,
     FencedServer,
@@ -43,11 +44,11 @@ from guardian.model.cluster_state import (
     LogDirReplica,
     PartitionState,
     Reassignment,
+    SettingInForce,
 )
 from guardian.model.effects import NewTopic, Refusal
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
-from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
 from guardian.model.throttle import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 from guardian.model.topology import TopicPartition
 

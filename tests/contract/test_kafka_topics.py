@@ -13,8 +13,8 @@ from guardian.kafka import data
 from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cluster_state import ConfigOrigin
 from guardian.model.effects import NewTopic
-from guardian.model.setting_in_force import ConfigOrigin
 from guardian.model.topology import TopicPartition
 from tests.patience import CONTROL_S, PATIENCE_S, until
 from tests.simulated import simulated

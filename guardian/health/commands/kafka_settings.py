@@ -10,8 +10,8 @@ from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputO
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import NotFound
+from guardian.model.cluster_state import ORIGIN_WORDS
 from guardian.model.quota import quota_text
-from guardian.model.setting_in_force import ORIGIN_WORDS
 from protos.guardian.v1 import insight_pb2 as pb
 
 quotas = typer.Typer(help="What Kafka lets clients use, by user and client id.", no_args_is_help=True)

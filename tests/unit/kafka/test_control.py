@@ -21,8 +21,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.kafka.log_dirs import read_log_dir
 from guardian.kafka.metadata import read_answer
 from guardian.kafka.reassignments import replication_factor_changes
-from guardian.model.cluster_state import LogDirReplica, PartitionState, Reassignment
-from guardian.model.setting_in_force import ConfigOrigin, SettingInForce
+from guardian.model.cluster_state import ConfigOrigin, LogDirReplica, PartitionState, Reassignment, SettingInForce
 from guardian.model.topology import Cluster, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
