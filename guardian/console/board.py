@@ -157,7 +157,7 @@ def _line(
     own = findings_of(cluster.name, report)
     return BoardLine(
         cluster,
-        as_bad_as(health_of(cluster, report), doubts_of_collection(cluster, seen)),
+        as_bad_as(health_of(cluster, report, own), doubts_of_collection(cluster, seen)),
         serving_of(cluster, report),
         load_of(seen),
         findings_known(report, [cluster.name]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -112,9 +113,10 @@ class ClusterPages(ReadingPages):
         report = view.part(self._looks.findings, name)
         tickets = view.part(self._looks.open_tickets, name) or ()
         seen = view.if_any(self._looks.seen, name)  # its part of the page says why not
+        own = findings_of(name, report)
         return _Overview(
-            self._health(view, report, seen, view.if_there(self._looks.durability_soon, name)),
-            findings_of(name, report),
+            self._health(view, report, own, seen, view.if_there(self._looks.durability_soon, name)),
+            own,
             findings_known(report, [name]),
             tickets,
             _at_a_glance(view.cluster, seen, serving_of(view.cluster, report)),
@@ -124,12 +126,13 @@ class ClusterPages(ReadingPages):
     def _health(
         view: ClusterView,
         report: pb.FindingsReport | None,
+        own: Sequence[pb.Finding],
         seen: ClusterSeen | None,
         safety: pb.DurabilityReport | None,
     ) -> Health:
         """Return how the cluster is: never better than any number of its page."""
         doubts = doubts_of_collection(view.cluster, seen) + doubts_of_durability(safety)
-        return as_bad_as(health_of(view.cluster, report), doubts)
+        return as_bad_as(health_of(view.cluster, report, own), doubts)
 
     @get("/clusters/{cluster}/activity", VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, of: str = "disk_busy", span: str = "1h") -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -82,10 +82,9 @@ def not_serving(brokers: Collection[int]) -> Health:
     return Health("warn", f"broker {some(brokers)} {'does' if len(brokers) == 1 else 'do'} not serve", len(brokers) + 5)
 
 
-def health_of(cluster: Cluster, report: pb.FindingsReport | None) -> Health:
-    """Return how a cluster is: what is found there, else whether somebody looked everywhere and all brokers serve.
-    None: nobody could say."""
-    findings = findings_of(cluster.name, report)
+def health_of(cluster: Cluster, report: pb.FindingsReport | None, findings: Sequence[pb.Finding]) -> Health:
+    """Return how a cluster is: what is found there (`findings_of`), else whether somebody looked everywhere and all
+    brokers serve. None: nobody could say."""
     if report is None or not findings:
         return _without_findings(cluster, report)
     worst = min(findings, key=lambda each: _gravity(each.kind))

@@ -8,6 +8,8 @@ from enum import Enum
 from guardian.model.text import Text
 from guardian.model.ticket import TicketState
 
+MAX_KEPT_FINDINGS = 2000  # of a cluster, for the next leader
+
 
 class EventKind(Enum):
     """Values are those of the wire, and are stored: never renumber."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from guardian.errors import InvalidInput
+from guardian.model.event import MAX_KEPT_FINDINGS
 from metastore import keys
 from metastore.records import Delete, Put
 from metastore.store import ReadView
@@ -10,14 +11,11 @@ from metastore.tables.clusters import require_cluster
 from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2
 
-MAX_KEPT = 2000
-"""Findings of a cluster that are kept."""
-
 
 def handle_put(command: records_pb2.KeptFindings, view: ReadView, _proposal: Proposal) -> Decision:
     """Replace what is kept of a cluster; without findings nothing is left."""
-    if len(command.findings) > MAX_KEPT:
-        raise InvalidInput(f"findings: too many (got {len(command.findings)}); send up to {MAX_KEPT}")
+    if len(command.findings) > MAX_KEPT_FINDINGS:
+        raise InvalidInput(f"findings: too many (got {len(command.findings)}); send up to {MAX_KEPT_FINDINGS}")
     key = keys.findings(command.cluster)
     if not command.findings:
         return ([Delete(key)] if view.get(key) is not None else []), records_pb2.CommandReply()

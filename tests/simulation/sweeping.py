@@ -50,7 +50,7 @@ World = TypeVar("World", bound=SweptWorld)
 
 
 @dataclass(frozen=True)
-class Deaths:
+class Swept:
     """At which moments a driver died, and in which states tickets stood after these deaths when stories were over: that
     of the rehearsal, in which nobody dies, is none of them."""
 
@@ -67,7 +67,7 @@ def sweep(
     late: int,
     every: int,
     state: Callable[[World], TicketState] | None = None,
-) -> Deaths:
+) -> Swept:
     """Dies at the first call in each moment and at every `every`-th one (at others in other modes), and looks at the
     end. `state` tells that of the ticket which the story is about."""
     rehearsal = make()
@@ -92,7 +92,7 @@ def sweep(
         ends |= {state(world)} if state else set()
     missed = first.keys() - died
     assert not missed, f"nobody died at {sorted(missed)}"
-    return Deaths(frozenset(died), frozenset(ends), len(calls))
+    return Swept(frozenset(died), frozenset(ends), len(calls))
 
 
 def tick(world: SweptWorld) -> None:

@@ -32,7 +32,7 @@ from guardian.tickets.kinds.topic_config import TopicConfig, TopicSetting
 from tests.simulation import test_kind_crashes as kinds
 from tests.simulation import test_operation_crashes as operations
 from tests.simulation.operations import OperationsWorld
-from tests.simulation.sweeping import DEATHS, Deaths, sweep, tick_until
+from tests.simulation.sweeping import DEATHS, Swept, sweep, tick_until
 from tests.simulation.world import CLUSTER, MB, World, move
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ class Story:
     end: TicketState = TicketState.SUCCEEDED
     ticket_id: str = "t-1"
 
-    def sweep(self, after: bool, late: int, every: int) -> Deaths:
+    def sweep(self, after: bool, late: int, every: int) -> Swept:
         deaths = sweep(self.make, self.tell, self.ends, after, late, every, lambda world: world.state(self.ticket_id))
         assert self.end in deaths.ends
         return deaths

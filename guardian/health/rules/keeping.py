@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from guardian.health.model.finding import Seen
 from guardian.health.rules.findings import Watch
+from guardian.model.event import MAX_KEPT_FINDINGS
 
 EVERY_MS = 60_000
 FRESH_MS = 3 * EVERY_MS
-MOST = 2000
 
 Mark = tuple[object, ...]
 
@@ -46,7 +46,7 @@ def to_keep(watch: Watch, last: Mapping[str, Kept], now_ms: int) -> list[ToKeep]
     found = []
     for cluster in sorted(by_cluster.keys() | last.keys()):
         gravest = sorted(by_cluster[cluster], key=lambda seen: (not seen.is_raised, seen.sighting.subject.kind.gravity))
-        shown = tuple(gravest[:MOST])
+        shown = tuple(gravest[:MAX_KEPT_FINDINGS])
         mark = tuple(sorted((*each.sighting.subject, each.since_ms, each.is_raised) for each in shown))
         known = last.get(cluster, Kept())
         if mark != known.mark or (mark and now_ms - known.at_ms >= EVERY_MS):

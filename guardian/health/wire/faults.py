@@ -12,7 +12,6 @@ from guardian.model.faults.times import CLIENT_SETTINGS, MOST_MS
 from guardian.model.wire.fields import filled
 from protos.guardian.v1 import insight_pb2 as pb
 
-_BLOWS = {"cut": Blow.CUT, "kill": Blow.KILL, "power": Blow.POWER, "lose": Blow.LOSE}
 _ACKS = {pb.PRODUCER_ACKS_UNSPECIFIED: (True, False), pb.ACKS_ALL: (True,), pb.ACKS_LEADER: (False,)}
 _EVERY_S = 30.0
 
@@ -21,22 +20,21 @@ def fault_of(request: pb.PredictFaultRequest) -> Fault:
     """Return the fault that is asked about. Raises InvalidInput."""
     kind = request.WhichOneof("fault")
     if kind is None:
-        raise InvalidInput(
-            "fault: missing (got none); give cut, kill, power, lose, clock, log_dir, slow_follower or slow_disk"
-        )
-    asked = getattr(request, kind)
+        *others, last = (blow.name.lower() for blow in Blow)
+        raise InvalidInput(f"fault: missing (got none); give {', '.join(others)} or {last}")
+    asked, blow = getattr(request, kind), Blow[kind.upper()]
     if isinstance(asked, pb.FailedLogDirs):
-        return Fault(Blow.LOG_DIR, 0, tuple(asked.brokers), seconds=asked.seconds, log_dirs=tuple(asked.log_dirs))
+        return Fault(blow, 0, tuple(asked.brokers), seconds=asked.seconds, log_dirs=tuple(asked.log_dirs))
     of_all = (tuple(asked.brokers), tuple(asked.racks), tuple(asked.idcs), asked.seconds)
     if isinstance(asked, pb.NetworkCut):
-        return Fault(Blow.CUT, asked.number, *of_all)
+        return Fault(blow, asked.number, *of_all)
     if isinstance(asked, pb.WrongClocks):
-        return Fault(Blow.CLOCK, 0, *of_all, ahead_s=asked.ahead_s)
+        return Fault(blow, 0, *of_all, ahead_s=asked.ahead_s)
     if isinstance(asked, pb.SlowFollowers):
-        return Fault(Blow.SLOW_FOLLOWER, 0, *of_all, share=asked.share)
+        return Fault(blow, 0, *of_all, share=asked.share)
     if isinstance(asked, pb.SlowDisks):
-        return Fault(Blow.SLOW_DISK, 0, *of_all, each_s=asked.each_s, log_dirs=tuple(asked.log_dirs))
-    return Fault(_BLOWS[kind], 0, *of_all, tuple(asked.order), asked.every_s or _EVERY_S)
+        return Fault(blow, 0, *of_all, each_s=asked.each_s, log_dirs=tuple(asked.log_dirs))
+    return Fault(blow, 0, *of_all, tuple(asked.order), asked.every_s or _EVERY_S)
 
 
 def acks_of(request: pb.PredictFaultRequest) -> tuple[bool, ...]:

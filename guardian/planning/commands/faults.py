@@ -17,6 +17,7 @@ from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.cli.shared import with_options_of
 from guardian.errors import InvalidInput
+from guardian.model.faults.fault import Blow
 from guardian.model.text import some
 from guardian.model.units import parse_duration_ms
 from protos.guardian.v1 import insight_pb2 as pb
@@ -341,17 +342,7 @@ def _until(topic: pb.FaultPrediction) -> str:
     return told.get(topic.ended, "unknown to this version")
 
 
-_FAULTS: dict[str, Callable[..., pb.PredictFaultRequest]] = {
-    "cut": cut,
-    "kill": kill,
-    "power": power,
-    "lose": lose,
-    "clock": clock,
-    "log-dir": log_dir,
-    "slow-follower": slow_follower,
-    "slow-disk": slow_disk,
-}
 COMMANDS: dict[str, Callable[..., None]] = {
-    name: with_options_of(_Asked.of, _predict, fault) for name, fault in _FAULTS.items()
+    str(blow): with_options_of(_Asked.of, _predict, globals()[blow.name.lower()]) for blow in Blow
 }
 """Commands of `guardian what-if`, by name."""

@@ -6,7 +6,9 @@ from guardian.console.health import (
     HEALTHY,
     PARTLY_KNOWN,
     UNKNOWN,
+    Health,
     findings_known,
+    findings_of,
     gravity_of,
     health_of,
     idc_lines,
@@ -29,6 +31,10 @@ CLUSTER = Cluster(
 )
 
 
+def told(report: pb.FindingsReport | None) -> Health:
+    return health_of(CLUSTER, report, findings_of(CLUSTER.name, report))
+
+
 def finding(kind: FindingKind, cluster: str = "live") -> pb.Finding:
     return pb.Finding(kind=pb.FindingKind.Name(kind.value), cluster=cluster)
 
@@ -36,10 +42,10 @@ def finding(kind: FindingKind, cluster: str = "live") -> pb.Finding:
 def test_the_worst_finding_gives_a_cluster_its_word() -> None:
     skew, down = finding(FindingKind.SKEW), finding(FindingKind.BROKER_DOWN)
     elsewhere = finding(FindingKind.BROKER_DOWN, "bulk")
-    assert health_of(CLUSTER, pb.FindingsReport(findings=[skew, elsewhere])).kind == "warn"
-    both = health_of(CLUSTER, pb.FindingsReport(findings=[skew, down]))
+    assert told(pb.FindingsReport(findings=[skew, elsewhere])).kind == "warn"
+    both = told(pb.FindingsReport(findings=[skew, down]))
     assert (both.kind, both.words) == ("bad", "broker down and 1 more")
-    assert both.rank > health_of(CLUSTER, pb.FindingsReport(findings=[skew, skew])).rank > UNKNOWN.rank
+    assert both.rank > told(pb.FindingsReport(findings=[skew, skew])).rank > UNKNOWN.rank
 
 
 def test_only_what_all_detectors_could_look_at_is_called_healthy() -> None:
@@ -47,12 +53,12 @@ def test_only_what_all_detectors_could_look_at_is_called_healthy() -> None:
     refused = pb.DetectorLook(detector="balance", cluster="live", failed_at_ms=5, error="refused")
     elsewhere = pb.DetectorLook(detector="balance", cluster="bulk", failed_at_ms=5, error="refused")
     to_come = pb.DetectorLook(detector="replicas", cluster="live")
-    assert health_of(CLUSTER, pb.FindingsReport(looks=[looked, elsewhere])) == HEALTHY
+    assert told(pb.FindingsReport(looks=[looked, elsewhere])) == HEALTHY
     for unknown in (refused, to_come):
-        assert health_of(CLUSTER, pb.FindingsReport(looks=[looked, unknown])) == PARTLY_KNOWN
-        assert health_of(CLUSTER, pb.FindingsReport(looks=[unknown])) == UNKNOWN
-    assert health_of(CLUSTER, pb.FindingsReport()) == UNKNOWN
-    assert health_of(CLUSTER, None) == UNKNOWN
+        assert told(pb.FindingsReport(looks=[looked, unknown])) == PARTLY_KNOWN
+        assert told(pb.FindingsReport(looks=[unknown])) == UNKNOWN
+    assert told(pb.FindingsReport()) == UNKNOWN
+    assert told(None) == UNKNOWN
 
 
 def test_a_cluster_is_not_healthy_while_one_of_its_brokers_does_not_serve() -> None:
@@ -60,7 +66,7 @@ def test_a_cluster_is_not_healthy_while_one_of_its_brokers_does_not_serve() -> N
 
     def health(*alive: int) -> str:
         seen = pb.BrokersSeen(cluster="live", alive=alive, looked_at_ms=5)
-        return health_of(CLUSTER, pb.FindingsReport(looks=[looked], brokers=[seen])).words
+        return told(pb.FindingsReport(looks=[looked], brokers=[seen])).words
 
     assert health(1, 3) == "healthy", "broker 2 drains: it is not expected"
     assert health(1, 2) == "broker 3 does not serve"

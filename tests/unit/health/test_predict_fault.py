@@ -12,7 +12,9 @@ from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
 from guardian.health.loop.fault_facts import cluster_now, metadata_dir
 from guardian.kafka.admin import BROKER, TOPIC
+from guardian.model.faults.fault import Blow
 from guardian.model.topology import Cluster
+from guardian.planning.commands.faults import COMMANDS
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.command_line import app
 from tests.patience import CALL_S
@@ -219,6 +221,11 @@ def test_each_command_asks_about_its_fault_and_fail_guards_a_pipeline(member: Me
     }
     code, output = run(member, "lose", "--broker", "1", "--broker", "2", "--broker", "3", "--limit", "1")
     assert "1 more topics, hurt the same or less: --limit 2 shows all" in output
+
+
+def test_faults_are_the_same_on_the_wire_and_for_people() -> None:
+    asked = pb.PredictFaultRequest.DESCRIPTOR.oneofs_by_name["fault"].fields
+    assert [field.name.replace("_", "-") for field in asked] == [*COMMANDS] == [str(blow) for blow in Blow]
 
 
 @pytest.mark.parametrize(

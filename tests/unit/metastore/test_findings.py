@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from guardian.model.event import MAX_KEPT_FINDINGS
 from guardian.model.topology import Cluster
 from guardian.model.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from metastore.tables.findings import MAX_KEPT
 from protos.guardian.v1 import records_pb2 as pb
 
 
@@ -47,5 +47,5 @@ def test_a_cluster_takes_them_with_it(machine: MetastoreStateMachine) -> None:
 
 
 def test_too_many_are_refused(machine: MetastoreStateMachine) -> None:
-    refused = propose(machine, put_findings=kept("live", *map(str, range(MAX_KEPT + 1))))
-    assert refused == f"findings: too many (got {MAX_KEPT + 1}); send up to {MAX_KEPT}"
+    refused = propose(machine, put_findings=kept("live", *map(str, range(MAX_KEPT_FINDINGS + 1))))
+    assert refused == f"findings: too many (got {MAX_KEPT_FINDINGS + 1}); send up to {MAX_KEPT_FINDINGS}"

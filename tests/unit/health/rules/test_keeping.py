@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from guardian.health.model.finding import Detector, FindingKind, Place, Seen, Sighting, Subject
 from guardian.health.rules.findings import Watch
-from guardian.health.rules.keeping import EVERY_MS, FRESH_MS, MOST, Kept, restored, to_keep
+from guardian.health.rules.keeping import EVERY_MS, FRESH_MS, Kept, restored, to_keep
 from guardian.health.wire.findings import kept_from_proto, kept_to_proto
+from guardian.model.event import MAX_KEPT_FINDINGS
 from guardian.model.links import Direction
 from protos.guardian.v1 import records_pb2
 
@@ -51,10 +52,10 @@ def test_what_is_over_is_forgotten_once() -> None:
 def test_of_too_many_the_gravest_that_are_told_are_stored() -> None:
     many = [
         Seen(SEEN.place, replace(DOWN, subject=Subject(FindingKind.TOPIC_WEAK, "live", f"topic {n}")), T0, T0)
-        for n in range(MOST)
+        for n in range(MAX_KEPT_FINDINGS)
     ]
     (kept,) = to_keep(watch(*many, SEEN), {}, T0)
-    assert len(kept.seen) == MOST
+    assert len(kept.seen) == MAX_KEPT_FINDINGS
     assert kept.seen[0] == SEEN
 
 
