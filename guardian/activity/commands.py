@@ -1,4 +1,4 @@
-"""`guardian audit topic|broker|principal|idle-topics|tenant-costs|costs|acls`: who did what on the clusters.
+"""`guardian audit topic|broker|principal|idle-topics|costs|acls`: who did what on the clusters.
 
 Added to the group of `guardian audit changes`. Each answer says on stderr what it rests on, when that is not all.
 """
@@ -144,40 +144,6 @@ def idle_topics(
     ]
     print_table(("TOPIC", "READ BY", "WRITTEN BY", "LAST READ", "LAST WRITTEN", "TENANT", "OWNER"), rows)
     _explain_truncation(len(reply.topics), reply.truncated)
-    _explain_coverage(reply.coverage)
-
-
-@audit.command("tenant-costs")
-def tenant_costs(
-    cluster: ClusterOption = "",
-    prices: Annotated[
-        Path | None, typer.Option("--prices", help="A price list in TOML: see guardian/activity/README.md.")
-    ] = None,
-    since: SinceOption = "",
-    start: FromOption = "",
-    end: ToOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Show what tenants moved, and what that costs by a price list; in whole hours.
-
-    Example: guardian audit tenant-costs --cluster live --from 2026-11-01 --to 2026-12-01 --prices prices.toml
-    """
-    price_list = load_prices(prices) if prices else None
-    from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client, told_if_slow(_READING):
-        reply = client.tenant_usage(cluster, from_ms, to_ms)
-    if output is Output.JSON:
-        found = as_dict(reply)
-        for entry, usage in zip(found["tenants"], reply.tenants, strict=True):  # type: ignore[call-overload]
-            entry["cost"] = _cost(price_list, usage)
-        print_json(found)
-        _require_known(reply.coverage)
-        return
-    columns = ["TENANT", "TOPICS", "PRODUCED", "FETCHED", "WRITES", "READS", "COST"]
-    more = more_of(reply.tenants, "bytes_shared", "topics_without_bytes", "requests_without_bytes")
-    print_table(columns, [_cost_row(price_list, usage) for usage in reply.tenants], right=columns[1:], more=more)
-    _explain_costs(reply.tenants)
     _explain_coverage(reply.coverage)
 
 
@@ -369,39 +335,6 @@ def parse_moment(option: str, text: str, now_ms: int) -> int:
 
 def _or_dash(text: str) -> str:
     return text or "-"
-
-
-def _cost(prices: PriceList | None, usage: pb.TenantUsage) -> float | None:
-    if prices is None:
-        return None
-    return prices.of(usage.tenant).cost(usage.bytes_produced, usage.bytes_fetched, usage.writes + usage.reads)
-
-
-def _cost_row(prices: PriceList | None, usage: pb.TenantUsage) -> tuple[str, ...]:
-    cost = _cost(prices, usage)
-    share = "~" if usage.bytes_shared else ""
-    return (
-        usage.tenant or "(no tenant)",
-        str(usage.topics),
-        share + human_bytes(usage.bytes_produced),
-        share + human_bytes(usage.bytes_fetched),
-        str(usage.writes),
-        str(usage.reads),
-        "-" if cost is None else f"{cost:.2f}",
-    )
-
-
-def _explain_costs(tenants: Sequence[pb.TenantUsage]) -> None:
-    if any(usage.bytes_shared for usage in tenants):
-        _note("~ some clients used several topics: their bytes are divided by requests.")
-    blind = [usage for usage in tenants if usage.topics_without_bytes]
-    if blind:
-        topics = sum(usage.topics_without_bytes for usage in blind)
-        requests = sum(usage.requests_without_bytes for usage in blind)
-        _note(
-            f"{topics} topics have {requests} requests whose bytes the brokers did not count: only a price for "
-            "requests reaches them."
-        )
 
 
 def _show_activity(reply: pb.ListActivityReply, output: Output, columns: Sequence[str], *more: str) -> None:

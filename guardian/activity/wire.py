@@ -34,7 +34,9 @@ def tiered_bytes(partitions: Iterable[tiering_pb2.PartitionSummary]) -> dict[str
 
 
 def cost_lines(reply: pb.ListTopicUseReply, tiered: Mapping[str, int] | None) -> tuple[CostLine, ...]:
-    """Return what topics moved and hold; `tiered` has those with bytes in the remote store, None: that is not known."""
+    """Return what topics moved and hold; `tiered` has those with bytes in the remote store, None: that is not known. Of
+    a topic without any it is not known where there are bytes of no topic that is known by name."""
+    is_told = tiered is not None and not tiered.get("")
     return tuple(
         CostLine(
             use.topic,
@@ -43,7 +45,7 @@ def cost_lines(reply: pb.ListTopicUseReply, tiered: Mapping[str, int] | None) ->
             _known(use, "bytes_fetched"),
             _known(use, "requests"),
             _known(use, "stored_bytes"),
-            None if tiered is None else tiered.get(use.topic, 0),
+            (tiered or {}).get(use.topic, 0 if is_told else None),
             use.bytes_shared,
             use.stored_partly,
         )

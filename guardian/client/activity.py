@@ -39,11 +39,6 @@ class ActivityCalls:
         request = pb.ListIdleTopicsRequest(cluster=cluster, since_ms=since_ms, with_internal=with_internal, limit=limit)
         return self._calls.read(lambda stubs: stubs.activity.ListIdleTopics, request, SLOW)
 
-    def tenant_usage(self, cluster: str, from_ms: int, to_ms: int) -> pb.ListTenantUsageReply:
-        """Bytes and requests by tenant."""
-        request = pb.ListTenantUsageRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
-        return self._calls.read(lambda stubs: stubs.activity.ListTenantUsage, request, SLOW)
-
     def topic_use(self, cluster: str, from_ms: int, to_ms: int) -> pb.ListTopicUseReply:
         """What each topic moved, and holds now."""
         request = pb.ListTopicUseRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)

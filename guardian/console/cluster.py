@@ -181,7 +181,9 @@ class ClusterPages(ReadingPages):
             ("Durability", ""),
             report=report,
             known=_told_of(view, report),
-            health=self._health(view, findings, view.if_there(self._looks.seen, name), report),
+            health=self._health(
+                view, findings, findings_of(name, findings), view.if_there(self._looks.seen, name), report
+            ),
             ratings=RATINGS,
             missing=sum(each.under_replicated for each in report.topics) if report else None,
             all_told=report is not None and len(report.topics) == report.topics_in_all,

@@ -72,7 +72,6 @@ class Looks:
         self._disks = self._keep(self._asking(lambda client: client.disk_health), 20, 300, short_s)
         self._cordons = self._keep(self._asking(lambda client: client.cordons), 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
-        self._usage = self._keep(self._look_usage, 30, 300)
         self._settings = self._keep(self._look_settings, 10, 60)
         self._quotas = self._keep(self._asking(lambda client: client.client_quotas), 10, 60)
         self._costs = self._keep(self._look_costs, 30, 300)
@@ -175,10 +174,6 @@ class Looks:
     ) -> activity_pb2.ListActivityReply:
         """Of the last hour: who used a topic, or what a broker did."""
         return self._activity.of(_By(self._web.user_of(request), cluster, topic, broker))
-
-    def usage(self, request: Request, cluster: str) -> activity_pb2.ListTenantUsageReply:
-        """Of the last day."""
-        return self._usage.of(_By(self._web.user_of(request), cluster))
 
     def settings(self, request: Request, cluster: str, topic: str) -> insight_pb2.DescribeTopicsReply:
         """Asks Kafka."""
@@ -286,10 +281,6 @@ class Looks:
         if broker is None:
             return self._client(key).topic_activity(cluster, topic, since_ms, until_ms, 50)
         return self._client(key).broker_activity(cluster, broker, since_ms, until_ms, 50)
-
-    def _look_usage(self, key: _By) -> activity_pb2.ListTenantUsageReply:
-        until_ms = self._web.now_ms() + 1
-        return self._client(key).tenant_usage(key.asked[0], max(0, until_ms - 24 * HOUR_MS), until_ms)
 
     def _look_settings(self, key: _By) -> insight_pb2.DescribeTopicsReply:
         cluster, topic = key.asked

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fastapi import Request
 from fastapi.responses import Response
 
+from guardian.activity.rules.costs import by_tenant
+from guardian.activity.wire import cost_lines
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.sections import get
 from guardian.console.urls import url
@@ -121,17 +123,20 @@ class TenantPages(ReadingPages):
 
     @get("/tenants/{name}/usage", VIEW)
     def usage(self, request: Request, name: str, cluster: str) -> Response:
-        self._looks.cluster(request, cluster)
+        one = self._looks.cluster(request, cluster)
         view = self._views.of(request, "tenants", ("Tenants", url("tenants")), (name, url("tenants", name)))
-        reply = view.part(self._looks.usage, cluster)
+        reply, tiered, _ = view.part(self._looks.costs, one) or (None, None, 0)
+        for sentence in reply.unknown if reply else ():
+            view.say(f"Not known: {sentence}.")
+        lines = by_tenant(cost_lines(reply, tiered)) if reply else ()
         return view.shown(
             "usage.html",
             f"What {name} uses of {cluster}",
             ("Usage", ""),
             name=name,
             cluster=cluster,
-            reply=reply,
-            used=next((each for each in reply.tenants if each.tenant == name), None) if reply else None,
+            is_known=reply is not None,
+            used=next((each for each in lines if each.tenant == name), None),
         )
 
     @get("/machines", VIEW)

@@ -27,7 +27,7 @@ _FILES: Mapping[str, tuple[type, str]] = {
     "approvals": (ApprovalPolicy, "The file that `approvals` names: who may approve which tickets."),
     "roles": (Roles, "The file that `security.roles` names: who has which role."),
     "links": (LinkSettings, "The file that `links` names: the links between IDCs."),
-    "prices": (PriceList, "The file of `guardian audit tenant-costs --prices`."),
+    "prices": (PriceList, "The file of `guardian audit costs --prices`."),
 }
 _UNITS = {
     "_mb_per_s": "MB/s", "_gbit_per_s": "Gbit/s", "_per_s": "per second", "_per_hour": "per hour", "_hours": "h",

@@ -79,7 +79,7 @@ class ActivityServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListTenantUsage(self, request, context):
-        """Bytes and requests by tenant, through the topic directory.
+        """Bytes and requests by tenant, through the topic directory. ListTopicUse tells what is not known too; this one goes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,7 @@ class ActivityStub:
     ListIdleTopics: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListIdleTopicsRequest, _activity_pb2.ListIdleTopicsReply]
     """The cluster's topics that nobody read, or nobody wrote."""
     ListTenantUsage: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListTenantUsageRequest, _activity_pb2.ListTenantUsageReply]
-    """Bytes and requests by tenant, through the topic directory."""
+    """Bytes and requests by tenant, through the topic directory. ListTopicUse tells what is not known too; this one goes."""
     ListTopicUse: _grpc.UnaryUnaryMultiCallable[_activity_pb2.ListTopicUseRequest, _activity_pb2.ListTopicUseReply]
     """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
     Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
@@ -60,7 +60,7 @@ class ActivityAsyncStub(ActivityStub):
     ListIdleTopics: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListIdleTopicsRequest, _activity_pb2.ListIdleTopicsReply]  # type: ignore[assignment]
     """The cluster's topics that nobody read, or nobody wrote."""
     ListTenantUsage: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListTenantUsageRequest, _activity_pb2.ListTenantUsageReply]  # type: ignore[assignment]
-    """Bytes and requests by tenant, through the topic directory."""
+    """Bytes and requests by tenant, through the topic directory. ListTopicUse tells what is not known too; this one goes."""
     ListTopicUse: _aio.UnaryUnaryMultiCallable[_activity_pb2.ListTopicUseRequest, _activity_pb2.ListTopicUseReply]  # type: ignore[assignment]
     """What each topic moved in whole hours, and holds on the brokers now, with its tenant and the members' prices. Asks
     Kafka and the activity store; what one of them does not tell is absent, and `unknown` says why.
@@ -91,7 +91,7 @@ class ActivityServicer(metaclass=_abc_1.ABCMeta):
         request: _activity_pb2.ListTenantUsageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_activity_pb2.ListTenantUsageReply, _abc.Awaitable[_activity_pb2.ListTenantUsageReply]]:
-        """Bytes and requests by tenant, through the topic directory."""
+        """Bytes and requests by tenant, through the topic directory. ListTopicUse tells what is not known too; this one goes."""
 
     @_abc_1.abstractmethod
     def ListTopicUse(

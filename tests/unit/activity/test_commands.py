@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,7 +166,6 @@ def test_an_answer_of_nothing_says_that_nothing_is_known(run: Run) -> None:
     for reply, words in (
         (pb.ListIdleTopicsReply(coverage=unknown), ("idle-topics",)),
         (pb.ListAclUseReply(coverage=unknown), ("acls",)),
-        (pb.ListTenantUsageReply(coverage=unknown), ("tenant-costs",)),
     ):
         assert "Nothing is known" in run(reply, *words, "--cluster", "live", code=4)[0].stderr
 
@@ -179,34 +177,6 @@ def test_idle_topics_say_who_is_missing(run: Run) -> None:
     )
     assert guardian.asked == ("idle_topics", "live", NOW_MS - HOUR_MS, False, 1000)
     assert result.stdout.splitlines()[1].split()[:4] == ["orders", "nobody", "yes", "-"]
-
-
-USAGE = pb.TenantUsage(
-    tenant="payments",
-    topics=2,
-    bytes_produced=3 * 10**9,
-    bytes_fetched=0,
-    writes=10**6,
-    reads=0,
-    topics_without_bytes=1,
-    requests_without_bytes=5,
-)
-
-
-def test_tenants_cost_what_the_price_list_says(run: Run, tmp_path: Path) -> None:
-    prices = tmp_path / "prices.toml"
-    prices.write_text("[default]\nproduced_gb = 0.5\nmillion_requests = 0.25\n")
-    reply = pb.ListTenantUsageReply(tenants=[USAGE], coverage=COVERED)
-    result, _ = run(reply, "tenant-costs", "--cluster", "live", "--prices", str(prices))
-    assert result.stdout.splitlines()[1].split() == ["payments", "2", "3.0", "GB", "0", "B", "1000000", "0", "1.75"]
-    assert "1 topics have 5 requests whose bytes the brokers did not count" in result.stderr
-    result, _ = run(reply, "tenant-costs", "--cluster", "live", "--prices", str(prices), "-o", "json")
-    assert json.loads(result.stdout)["tenants"][0]["cost"] == 1.75
-
-
-def test_without_a_price_list_there_is_usage_and_no_cost(run: Run) -> None:
-    result, _ = run(pb.ListTenantUsageReply(tenants=[USAGE], coverage=COVERED), "tenant-costs", "--cluster", "live")
-    assert result.stdout.splitlines()[1].split()[-1] == "-"
 
 
 def acl(verdict: pb.AclVerdict, **fields: Any) -> pb.AclUse:

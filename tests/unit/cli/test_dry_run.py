@@ -32,7 +32,7 @@ from tests.unit.member.member import Member, plan
 # Commands that change nothing: they look, they calculate, or they write the one new file that they are asked for.
 LOOKS = {
     "acl propose", "apply diff", "apply links", "apply schema", "audit acls", "audit broker", "audit changes",
-    "audit export", "audit idle-topics", "audit principal", "audit tenant-costs", "audit topic", "audit verify",
+    "audit export", "audit idle-topics", "audit principal", "audit topic", "audit verify",
     "broker list", "broker metrics", "broker show", "certs show", "cluster list", "cluster show", "collection",
     "config example", "config explain", "config schema", "context list", "context show", "group disk-reads",
     "disk queue", "disk show", "docs cli", "docs configuration",

@@ -14,7 +14,7 @@ from tests.unit.member.member import Member
 
 # Others want more than a cluster before they ask.
 LISTS = {
-    "audit acls", "audit idle-topics", "audit tenant-costs", "disk queue", "disk show", "durability", "events",
+    "audit acls", "audit idle-topics", "audit costs", "disk queue", "disk show", "durability", "events",
     "exclusion cordons", "exclusion list", "findings", "group disk-reads", "healing policy", "healing status", "links",
     "ticket list", "tiering orphans", "tiering topics", "topic list",
 }  # fmt: skip

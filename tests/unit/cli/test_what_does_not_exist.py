@@ -77,7 +77,7 @@ REFUSED = {
     "audit acls --cluster nope": "'nope' is not registered",
     "audit idle-topics --cluster nope": "'nope' is not registered",
     "audit principal p --cluster nope": "'nope' is not registered",
-    "audit tenant-costs --cluster nope": "'nope' is not registered",
+    "audit costs --cluster nope": "'nope' is not registered",
     "broker list --cluster nope": "'nope', which is not registered",
     "disk queue --cluster nope": "'nope', which is not registered",
     "disk show --cluster nope": "'nope' is not registered",
