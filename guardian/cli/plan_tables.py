@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, print_table
-from guardian.execution.rules.lasting import lasting_of, lasting_text
+from guardian.execution.rules.lasting import lasting_text, takes_s
 from guardian.model.log_dirs import names_of, places_text, shortened
 from guardian.model.plan import GoalResult, LoadResource, LoadSummary, PartitionMove, Plan, spreads
 from guardian.model.units import figure_text, human_bytes, human_duration
@@ -21,9 +21,7 @@ _MOST_BARS = 20
 
 def plan_as_dict(plan: Plan) -> dict[str, object]:
     """Return the plan as JSON has it, with `takes_s`: at least, and at most (null: nothing bounds it)."""
-    found = lasting_of(plan)
-    most_s = None if found.most_s is None else round(found.most_s, 1)
-    return as_dict(plan_to_proto(plan)) | {"takes_s": [round(found.least_s, 1), most_s]}
+    return as_dict(plan_to_proto(plan)) | {"takes_s": takes_s(plan)}
 
 
 def show_plan(plan: Plan, most_moves: int = _MOST_MOVES) -> None:

@@ -7,6 +7,7 @@ members in turn; both go on elsewhere when a member dies, hangs or has no leader
     calls.py          one call through all of this; members.py, sessions.py, errors.py: its decisions; stubs.py: gRPC
     federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py,   what can be called,
     planning.py, identities.py    and who asks
+    messages.py       any of these by its name
     append_stream.py  a pipeline of segment events
 """
 
@@ -30,6 +31,7 @@ from guardian.client.events import EventCalls
 from guardian.client.federation import FederationCalls
 from guardian.client.identities import IdentityCalls
 from guardian.client.insight import InsightCalls
+from guardian.client.messages import MessageCalls
 from guardian.client.placement import PlacementCalls
 from guardian.client.planning import PlanningCalls
 from guardian.client.protection import ProtectionCalls
@@ -64,6 +66,7 @@ class GuardianClient(
     ProtectionCalls,
     EventCalls,
     IdentityCalls,
+    MessageCalls,
 ):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
     included; `actor` is named in the audit where a call does not name somebody itself; `tls` is how members are spoken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +105,20 @@ class RaftCalls:
                 self._calls.failed(member)
                 if self._calls.any_member() in tried:
                     raise
+
+    def snapshot_parts(self) -> Iterator[bytes]:
+        """Yield a member's state, as of one index, as a tar archive in parts. Raises GuardianError: what came so far is
+        no archive then."""
+        member = self._calls.any_member()
+        call = self._calls.at(member).raft.SaveSnapshot(raft_pb2.SaveSnapshotRequest(), timeout=SNAPSHOT_TIMEOUT_S)
+        try:
+            for part in call:
+                yield part.data
+        except grpc.RpcError as error:
+            self._calls.failed(member)
+            raise from_rpc(error) from None
+        finally:
+            call.cancel()
 
     def _save_snapshot_of(self, member: str, path: Path, progress: Callable[[int], None]) -> SavedSnapshot:
         request = raft_pb2.SaveSnapshotRequest()

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from guardian.member.web import METRIC_PAGES, create_app
 from guardian.rest.api import api_routes
 from guardian.rest.cruise_control.state import Concurrency
+from guardian.rest.forwarding import answered_by
 from guardian.rest.parts import RestParts
 from guardian.rest.routes import Rest
 from guardian.security.rules.routing import RouteTable
@@ -34,6 +35,11 @@ def route_table() -> RouteTable:
 def api_handlers() -> Iterator[Callable[..., Any]]:
     """Yield the handlers of /api/v1, as they are without a member: for their description."""
     return (handler for _, _, handler in _flat(api_routes().routes, ""))
+
+
+def rpcs_answered() -> frozenset[str]:
+    """Return the RPCs that routes of /api/v1 stand for, besides those that they are seen to call."""
+    return frozenset(rpc for handler in api_handlers() for rpc in answered_by(handler))
 
 
 def _flat(routes: Iterable[Any], prefix: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:

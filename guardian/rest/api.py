@@ -14,11 +14,9 @@ from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from google.protobuf.message import Message
 
-from guardian import __version__
 from guardian.client import GuardianClient
 from guardian.client.tickets import TicketOptions, TicketPage
 from guardian.errors import InvalidInput, NotFound
@@ -31,55 +29,34 @@ from guardian.model.topology import Cluster
 from guardian.model.wire.entries import directory_of_entries
 from guardian.model.wire.events import event_to_proto
 from guardian.model.wire.federation import cluster_to_proto
-from guardian.model.wire.plans import plan_to_proto
 from guardian.model.wire.previews import preview_to_proto, progress_to_proto
 from guardian.model.wire.tickets import execution_to_proto, ticket_to_proto
 from guardian.planning.making import Known, make_plan
 from guardian.planning.model import Lane
 from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
-from guardian.rest.bodies import (
-    FaultBody,
-    PlanBody,
-    PreviewBody,
-    TicketBody,
-)
+from guardian.rest.bodies import FaultBody, PlanBody, PreviewBody, TicketBody
+from guardian.rest.forwarded import FORWARDED
+from guardian.rest.forwarding import MAX_LIMIT, Forwarded, forward
+from guardian.rest.openapi import api_document
 from guardian.rest.parts import Job, RestParts, actor_of, host_of, person_of, require_role, settled
 from guardian.rest.problems import PROBLEM, ProblemRoute, problem
-from guardian.rest.schemas import OWN_SCHEMAS, as_dict, components, components_of_requests, message_of
+from guardian.rest.schemas import (
+    as_dict,
+    message_of,
+    plan_as_dict,
+    reference,
+)
+from guardian.rest.streams import add_streams
 from guardian.rest.ticket_actions import add_actions
 from guardian.security.model.identity import Identity, Role
 from guardian.security.rules.routing import VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
 from guardian.web.answers import JsonAnswer
-from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
+from protos.guardian.v1 import federation_pb2, insight_pb2, tickets_pb2
 
 PREFIX = "/api/v1"
-_MAX_LIMIT = 1000
 _LOOK_S = 1.0  # until it is looked again whether the client is still there
 _JSON = "application/json"
-_MESSAGES: tuple[type[Message], ...] = (
-    federation_pb2.Cluster,
-    federation_pb2.Broker,
-    federation_pb2.BrokerMetrics,
-    federation_pb2.Topic,
-    federation_pb2.Member,
-    federation_pb2.AuditRecord,
-    raft_pb2.RaftMember,
-    tickets_pb2.Ticket,
-    tickets_pb2.TicketDetail,
-    tickets_pb2.TicketProgress,
-    tickets_pb2.Plan,
-    tickets_pb2.CreateTicketReply,
-    tickets_pb2.PreviewTicketReply,
-    insight_pb2.FindingsReport,
-    insight_pb2.HealingReport,
-    insight_pb2.DurabilityReport,
-    insight_pb2.PastReport,
-    insight_pb2.FaultReport,
-    events_pb2.Event,
-)
-_REQUESTS: tuple[type[Message], ...] = (insight_pb2.PredictFaultRequest,)
-
-Limit = Annotated[int, Query(ge=1, le=_MAX_LIMIT, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")]
 PageToken = Annotated[
     str, Query(description="The `next_page_token` of the page before; the header Link has the whole address.")
 ]
@@ -115,6 +92,9 @@ class Api:
         for add in (self._clusters, self._topics, self._plans, self._tickets, self._seen, self._group):
             add()
         add_actions(self._post, parts)
+        add_streams(self._stream, parts)
+        for row in FORWARDED:
+            self._forward(row)
         self._openapi()
 
     def _get(self, path: str, rule: RouteRule, schema: Mapping[str, Any], what: str, tag: str) -> _Register:
@@ -133,6 +113,20 @@ class Api:
             dependencies=[Depends(_require_json)],
         )
         return lambda handler: register(access(rule)(handler))
+
+    def _forward(self, row: Forwarded) -> None:
+        register = self.router.api_route(
+            row.path,
+            methods=[row.method],
+            responses=_answers(reference(row.reply), row.what),
+            response_class=JsonAnswer,
+            tags=[row.tag],
+            dependencies=[Depends(_require_json)] if row.takes_body else [],
+        )
+        register(access(row.rule)(forward(row, self._parts, _next_link)))
+
+    def _stream(self, path: str, described: Mapping[int | str, dict[str, Any]], tag: str) -> _Register:
+        return self.router.get(path, responses={**_answers({}, ""), **described}, tags=[tag])
 
     def _client(self, request: Request) -> GuardianClient:
         return self._parts.client_for(self._parts.user_of(request))
@@ -264,7 +258,7 @@ class Api:
             require_role(user, Role.VIEWER, cluster)
             order, what = body.order(), f"{body.kind} of cluster {cluster}"
             made: Plan = await self._in_turn(request, user, what, lambda job: self._made(job, user, cluster, order))
-            return JsonAnswer(as_dict(plan_to_proto(made)))
+            return JsonAnswer(plan_as_dict(made))
 
         @self._post("/clusters/{cluster}/preview", VIEW_CLUSTER, _ref("PreviewTicketReply"), "Tick by tick.", "plans")
         def previewed(request: Request, cluster: str, body: PreviewBody) -> Response:
@@ -277,7 +271,7 @@ class Api:
         @self._get("/plans/{plan_hash}", VIEW, _ref("Plan"), "It.", "plans")
         def stored(request: Request, plan_hash: str) -> Response:
             """The plan of a ticket, by the ticket's `plan_hash`."""
-            return JsonAnswer(as_dict(plan_to_proto(self._client(request).plan(plan_hash))))
+            return JsonAnswer(plan_as_dict(self._client(request).plan(plan_hash)))
 
     def _tickets(self) -> None:
         listed = _object(
@@ -316,11 +310,11 @@ class Api:
             user = self._user(request)
             require_role(user, Role.OPERATOR, body.cluster)  # of dry runs too, before anything is planned
             ticket, plan = await self._asked(request, user, body)
-            reply = tickets_pb2.CreateTicketReply(
-                ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan is not None else None
-            )
+            answer = as_dict(tickets_pb2.CreateTicketReply(ticket=ticket_to_proto(ticket)))
+            if plan is not None:
+                answer["plan"] = plan_as_dict(plan)
             location = {"Location": f"{PREFIX}/tickets/{ticket.id}"} if ticket.id else {}
-            return JsonAnswer(as_dict(reply), 200 if body.dry_run else 201, location)
+            return JsonAnswer(answer, 200 if body.dry_run else 201, location)
 
         @self._get(
             "/tickets/{ticket_id}", VIEW, _ref("TicketDetail"), "The ticket, and its execution once it ran.", "tickets"
@@ -399,7 +393,7 @@ class Api:
                 self._document = api_document(self.router)
             return JsonAnswer(self._document)
 
-        @self.router.api_route("/{rest:path}", methods=["GET", "POST"], include_in_schema=False)
+        @self.router.api_route("/{rest:path}", methods=["GET", "POST", "PUT", "DELETE"], include_in_schema=False)
         @access(VIEW)
         def unknown(rest: str) -> Response:
             return problem(404, "not-found", f"{PREFIX}/{rest[:100]} is no path of this API: see {PREFIX}/openapi.json")
@@ -490,26 +484,6 @@ def api_routes() -> APIRouter:
     planner: Any = None
     nothing: Any = None
     return Api(RestParts(nobody, nobody, planner, nobody, nobody, nothing, nobody)).router
-
-
-def api_document(router: APIRouter) -> dict[str, Any]:
-    """The OpenAPI document of the routes."""
-    app = FastAPI(
-        title="Guardian",
-        version=__version__,
-        description="One control service for a federation of Kafka clusters.",
-        separate_input_output_schemas=False,
-    )
-    app.include_router(router)
-    document = app.openapi()
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            operation["responses"].pop("422", None)  # what is wrong is told as a problem
-    schemas |= {**components_of_requests(_REQUESTS), **components(_MESSAGES), **OWN_SCHEMAS}
-    return document
 
 
 def _require_json(request: Request) -> None:

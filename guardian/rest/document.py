@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from guardian.rest.api import api_document, api_routes
+from guardian.rest.api import api_routes
+from guardian.rest.openapi import api_document
 
 
 def text() -> str:

@@ -6,7 +6,7 @@ as strings (they do not fit a JavaScript number), bytes in base64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
@@ -14,6 +14,9 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput
+from guardian.execution.rules.lasting import takes_s
+from guardian.model.plan import Plan
+from guardian.model.wire.plans import plan_to_proto
 from guardian.model.wire.status import TOLD
 from protos.guardian.v1 import federation_pb2
 
@@ -36,6 +39,11 @@ _REFERENCE = "#/components/schemas/"
 def as_dict(message: Message) -> dict[str, Any]:
     """The JSON form of a message."""
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """Return the JSON form of a plan, with how long it takes, as the CLI has it."""
+    return as_dict(plan_to_proto(plan)) | {"takes_s": takes_s(plan)}
 
 
 def message_of(message: _Message, document: dict[str, Any]) -> _Message:
@@ -67,11 +75,29 @@ def components(messages: Iterable[type[Message]]) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def components_of_requests(messages: Iterable[type[Message]]) -> dict[str, Any]:
-    """Return schemas as `components` does, of messages of which any field may be left out."""
+def components_of_requests(messages: Iterable[type[Message]], taken: Collection[str] = ()) -> dict[str, Any]:
+    """Return schemas as `components` does, of messages of which any field may be left out. Those of a name that is
+    taken, by a message of which every field is there, have another one."""
     return {
-        name: {key: value for key, value in schema.items() if key != "required"}
+        _free(name, taken): _with_free_names({key: value for key, value in schema.items() if key != "required"}, taken)
         for name, schema in components(messages).items()
+    }
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    return f"{name}Input" if name in taken else name
+
+
+def _with_free_names(schema: Any, taken: Collection[str]) -> Any:
+    if isinstance(schema, list):
+        return [_with_free_names(each, taken) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: f"{_REFERENCE}{_free(value.removeprefix(_REFERENCE), taken)}"
+        if key == "$ref"
+        else _with_free_names(value, taken)
+        for key, value in schema.items()
     }
 
 
@@ -119,6 +145,13 @@ def _enum(enum: EnumDescriptor) -> dict[str, Any]:
     return {"type": "string", "enum": [value.name for value in enum.values]}
 
 
+TAKES_S: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": ["number", "null"]},
+    "minItems": 2,
+    "maxItems": 2,
+    "description": "How long it takes by the members' usual settings: at least, and at most (null: nothing bounds it).",
+}
 OWN_SCHEMAS: dict[str, Any] = {
     "Problem": {
         "type": "object",

@@ -110,6 +110,12 @@ def lasting_of(plan: Plan, pacing: Pacing = USUAL_PACING) -> Lasting:
     return Lasting(max(found.least_s, links_s), most_s)
 
 
+def takes_s(plan: Plan) -> list[float | None]:
+    """Return how long a plan takes as JSON has it: at least, and at most (None: nothing bounds it)."""
+    found = lasting_of(plan)
+    return [round(found.least_s, 1), None if found.most_s is None else round(found.most_s, 1)]
+
+
 def lasting_text(plan: Plan) -> str:
     """Return such as `4 to 9 min`, by the usual slots and throttle; empty where the plan copies nothing, or as fast as
     it can."""

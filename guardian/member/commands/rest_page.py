@@ -3,7 +3,8 @@
     command ─▶ the functions that it is made of ─▶ methods of GuardianClient ─▶ RPCs
     route   ─▶ the same                                                     ─▶ RPCs
 
-What a command calls and no route does is listed. Functions are read as they are compiled: a call is what is asked of a
+What a command calls and no route does is listed, as are commands that ask no member; each with the reason why it is
+done where the command runs, and nothing else is. Functions are read as they are compiled: a call is what is asked of a
 variable of the name that clients have everywhere.
 """
 
@@ -20,7 +21,7 @@ from typer.core import TyperGroup
 from guardian.cli.tree import tree
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
-from guardian.member.web_routes import api_handlers
+from guardian.member.web_routes import api_handlers, rpcs_answered
 from guardian.security.rules.permitting import RPCS
 
 BEGIN = "<!-- Made by `guardian docs rest --out docs/rest.md`: change commands or routes, not what is below. -->"
@@ -28,6 +29,32 @@ END = "<!-- The end of what is made. -->"
 _OWN = ("guardian.cli", "guardian.rest", "guardian.planning.making")
 _CLIENT, _MAKING = "guardian.client", "guardian.planning.making"
 _CLIENTS = ("client", "_client", "clients", "GuardianClient")
+LOCAL_RPCS: Mapping[str, str] = {
+    "Tiering/AppendSegmentEvents": "`--sweep` deletes files of the remote store from where it runs, then tells it as a "
+    "broker does",
+}
+"""RPCs that commands call and no route does, with the reason."""
+LOCAL_COMMANDS: Mapping[str, str] = {
+    "apply links": "reads and writes files",
+    "apply schema": "prints what the command itself knows",
+    "audit verify": "reads a file",
+    "certs": "reads and writes keys and certificates, which leave no machine",
+    "config": "prints what the command itself knows, and checks files",
+    "context": "reads and writes the user's own file of contexts",
+    "docs": "prints what the command itself knows",
+    "local": "starts and stops processes on this machine",
+    "login": "keeps a token in the user's own file",
+    "logout": "deletes a token of the user's own file",
+    "plan model": "reads and writes files, without a server",
+    "plan score": "reads files",
+    "raft snapshot restore": "writes the folder of a member that does not run",
+    "raft snapshot salvage": "reads and writes the folder of a member that does not run",
+    "raft snapshot verify": "reads a file",
+    "server": "is a member",
+    "token": "reads and writes the members' file of tokens",
+    "version": "prints what the command itself knows",
+}
+"""Commands that ask no member, or whole groups of them, with the reason."""
 _METHODS = {path.rpartition("/")[2]: path.removeprefix("/guardian.v1.") for path in RPCS if "guardian.v1" in path}
 
 
@@ -41,10 +68,30 @@ def with_block(document: str) -> str:
 
 
 def block() -> str:
-    """Return the list: each RPC that no route calls, and the commands that need it."""
-    found = lacking(calls_of_commands(), calls_of_routes())
-    rows = "".join(f"| `{rpc}` | {', '.join(f'`{name}`' for name in names)} |\n" for rpc, names in found.items())
-    return f"| RPC | commands |\n|---|---|\n{rows}"
+    """Return the lists: each RPC that no route calls, with the commands that need it, and commands that ask no member.
+    Raises KeyError where nothing says why."""
+    of_commands = calls_of_commands()
+    found = lacking(of_commands, calls_of_routes())
+    rows = "".join(
+        f"| `{rpc}` | {', '.join(f'`{name}`' for name in names)} | {LOCAL_RPCS[rpc]} |\n"
+        for rpc, names in found.items()
+    )
+    local: dict[str, str] = {name: LOCAL_COMMANDS[name] for name in local_groups(of_commands)}
+    others = "".join(f"| `{name}` | {why} |\n" for name, why in local.items())
+    return (
+        f"| RPC | commands | why |\n|---|---|---|\n{rows}\n| commands that ask no member | why |\n|---|---|\n{others}"
+    )
+
+
+def local_groups(of_commands: Mapping[str, Collection[str]]) -> list[str]:
+    """Return by which entry of LOCAL_COMMANDS each command is local that calls nothing: its own name, or its group's;
+    of one that none is about, its name. Pure."""
+    found = {
+        next((entry for entry in (name, name.partition(" ")[0]) if entry in LOCAL_COMMANDS), name)
+        for name, rpcs in of_commands.items()
+        if not rpcs
+    }
+    return sorted(found)
 
 
 def lacking(of_commands: Mapping[str, Collection[str]], of_routes: Collection[str]) -> dict[str, list[str]]:
@@ -66,7 +113,7 @@ def calls_of_commands() -> dict[str, frozenset[str]]:
 
 def calls_of_routes() -> frozenset[str]:
     """Return the RPCs that the routes of /api/v1 call."""
-    return frozenset(rpc for handler in api_handlers() for rpc in rpcs_of(handler))
+    return rpcs_answered().union(*map(rpcs_of, api_handlers()))
 
 
 def rpcs_of(function: Callable[..., Any]) -> frozenset[str]:

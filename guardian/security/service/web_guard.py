@@ -157,7 +157,7 @@ class WebGuard:
         except Overloaded as error:
             return _told(429, str(error), {"Retry-After": str(max(1, error.retry_after_ms // 1000))})
         note_identity(scope, identity)
-        if not rule.roles:
+        if not rule.roles and rule.where is not Where.PROVEN:
             return _told(404, f"nothing is served at {path[:200]}, or no rule says who may use it")
         try:
             require(identity, rule.roles, rule.where, self._places(rule, parameters))

@@ -37,7 +37,8 @@ def json_bodies(schemas: Mapping[str, Schema], schema: Schema, of: Values, name:
         yield from _objects(schemas, schema, of)
     elif schema["type"] == "array":
         given = of(name)
-        yield from ([given] if isinstance(given, list) else [[next(json_bodies(schemas, schema["items"], of, name))]])
+        is_given = isinstance(given, list) and not _is_object(schemas, schema["items"])
+        yield from ([given] if is_given else [[next(json_bodies(schemas, schema["items"], of, name))]])
     else:
         yield _plain(schema, of, name)
 
@@ -86,7 +87,7 @@ def _plain(schema: Schema, of: Values, name: str) -> Any:
     kind: str = of_several[0] if isinstance(of_several, list) else of_several
     if kind == "boolean":
         return value is not False
-    if isinstance(value, kinds[kind]):
+    if isinstance(value, kinds[kind]) and (schema.get("format") != "int64" or value.isdigit()):
         return value
     least: dict[str, Any] = {"string": "1", "integer": int(schema.get("minimum", 1)), "number": 1, "object": {}}
     return schema.get("default") or least[kind]

@@ -23,8 +23,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from guardian.member.web_routes import routes_of
 from guardian.model.ticket import TicketState
-from guardian.rest.api import api_document, api_routes
+from guardian.rest.api import api_routes
 from guardian.rest.cruise_control.endpoints import BY_NAME, ENDPOINTS
+from guardian.rest.openapi import api_document
 from tests.unit.member.bodies import Values, forms, json_bodies, queries
 from tests.unit.member.guarded import Rpc, every_rpc, headers
 from tests.unit.member.two_clusters import HOOK, MARKER, MINE, Texts, TwoClusters
@@ -274,12 +275,24 @@ def _paths_with_queries(both: TwoClusters, about: Iterable[Texts]) -> Iterator[t
             known = _in_a_path(texts, both.plans[texts.cluster])
             # Pages that read their query by themselves.
             query = {**known, "q": texts.mark[:4], "tenant": texts("tenant"), "host": texts("machine")}
+            # Pages repeat what they are asked, and no marker is looked for in what is coded: for those that take it.
+            query |= {name: value for name, value in _of_messages(texts).items() if name in queried}
             for path, sent in _paths(template, texts, both.plans[texts.cluster]):
                 yield method, template, path, sent
                 for each in queried:
-                    value = known.get(each, texts("asked"))
+                    value = query.get(each, texts("asked"))
                     yield method, template, f"{path}?{each}={value}", (*sent, value)
                 yield method, template, f"{path}?{urlencode(query)}", (*sent, *query.values())
+
+
+def _of_messages(texts: Texts) -> dict[str, str]:
+    """Return parameters that are fields of a request."""
+    return {
+        "table": "TOPICS",
+        "cluster_id": texts.kafka_id,
+        "topic_id": base64.urlsafe_b64encode(texts.topic_id).decode(),
+        "partition": "0",
+    }
 
 
 def _in_a_path(texts: Texts, plan_hash: str) -> dict[str, str]:

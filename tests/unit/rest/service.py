@@ -90,6 +90,7 @@ class Planner:
             self.moves,
             made_at_ms=1000,
             input="Kafka itself",
+            throttle=round((settings or self.settings).throttle),
             notes=notes,
             loads=(LoadSummary(2, "", 40.0, 20.0, "cpu"),),
             goals=(GoalResult("rack", True, 0, 0, 0.0), GoalResult("disk-spread", False, 1.0, 0.1, 0.2)),

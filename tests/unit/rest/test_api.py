@@ -23,7 +23,7 @@ from guardian.security.model.identity import Grant, Identity, Role
 from guardian.tickets.kinds.topic_config import TopicConfig, TopicSetting
 from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1.federation_pb2 import FederationChange
-from tests.unit.rest.service import Service
+from tests.unit.rest.service import MB, Service
 
 API = "/api/v1"
 REASSIGNMENT = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 3]}]}
@@ -127,7 +127,8 @@ def test_a_ticket_from_draft_to_its_end(service: Service) -> None:
     detail = checked(service.web.get(f"{API}/tickets/{ticket}"), "get", "/tickets/{ticket_id}")
     assert [past["actor"] for past in detail["ticket"]["history"]] == ["ann", "ann", "bob", "local"]
     plan = service.web.get(f"{API}/plans/{detail['ticket']['plan_hash']}")
-    assert checked(plan, "get", "/plans/{plan_hash}")["moves"][0]["topic"] == "t"
+    stored = checked(plan, "get", "/plans/{plan_hash}")
+    assert (stored["moves"][0]["topic"], len(stored["takes_s"])) == ("t", 2)
     again = service.web.post(f"{API}/tickets/{ticket}/approve", json={})
     assert checked(again, "post", "/tickets/{ticket_id}/approve")["type"] == "urn:guardian:conflict"
     states = checked(service.web.get(f"{API}/tickets?state=rejected&cluster=live"), "get", "/tickets")
@@ -226,10 +227,12 @@ def test_a_dry_run_stores_nothing(service: Service) -> None:
 
 
 def test_plans_are_made_of_kinds(service: Service) -> None:
-    answer = service.web.post(f"{API}/clusters/live/plans", json={"kind": "balance", "topics": ["t"], "throttle": 5})
-    assert checked(answer, "post", "/clusters/{cluster}/plans")["kind"] == "balance"
+    answer = service.web.post(f"{API}/clusters/live/plans", json={"kind": "balance", "topics": ["t"], "throttle": MB})
+    made = checked(answer, "post", "/clusters/{cluster}/plans")
+    least_s, most_s = made["takes_s"]
+    assert (made["kind"], 0 < least_s < 10 < most_s < 60) == ("balance", True)  # 10 MiB at 1 MiB/s take 10 s
     task, settings = service.planner.asked[-1]
-    assert (task, settings.throttle) == (Balance(("t",)), 5.0)
+    assert (task, settings.throttle) == (Balance(("t",)), MB)
     service.web.post(f"{API}/clusters/live/plans", json={"kind": "leaders", "away_from": [2]})
     assert service.planner.asked[-1][0] == Leaders((), (2,))
 
