@@ -189,9 +189,11 @@ class Looks:
         """What topics moved in the last day and hold now; what of them is tiered, None: not known; the day's ms."""
         return self._costs.of(_By(self._web.user_of(request), cluster.name, cluster.cluster_id))
 
-    def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int]:
-        """Partitions, live segments and their bytes; zeros: nothing of the topic is tiered."""
-        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id)).get(topic, (0, 0, 0))
+    def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
+        """Partitions, live segments and their bytes; zeros: nothing of the topic is tiered. None: that is not known, as
+        no broker has told of a segment, or of some nobody knows whose they are."""
+        known = self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id))
+        return known.get(topic, None if not known or "" in known else (0, 0, 0))
 
     def members(self, request: Request) -> Mapping[str, raft_pb2.RaftStatus | None]:
         """By endpoint; None: it does not answer."""
@@ -300,9 +302,11 @@ class Looks:
     def _look_tiered(self, key: _By) -> dict[str, tuple[int, int, int]]:
         found: dict[str, tuple[int, int, int]] = {}
         for summary in self._client(key).list_partitions(*key.asked):
-            if summary.deleted or not _topic_of(summary):
+            if summary.deleted and not _topic_of(summary):
                 continue
-            partitions, segments, size = found.get(_topic_of(summary), (0, 0, 0))
+            partitions, segments, size = found.setdefault(_topic_of(summary), (0, 0, 0))
+            if summary.deleted:
+                continue
             found[_topic_of(summary)] = (
                 partitions + 1,
                 segments + summary.live_segments,

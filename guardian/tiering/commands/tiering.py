@@ -27,6 +27,7 @@ from guardian.tiering.commands.tiering_options import (
     counted,
     epochs_text,
     partition_json,
+    require_told,
     segment_json,
     sized,
     warn_of_the_rest,
@@ -77,21 +78,26 @@ def topics(
     older_than_ms = parse_duration_ms("--older-than", older_than)
     at_ms = now_ms()
     with connect(endpoints) as client:
-        found = [topic for topic in read_catalogue(client, cluster).topics if topic.existing]
+        known = read_catalogue(client, cluster).topics
+        found = [topic for topic in known if topic.existing]
         counts = [_counts(client, topic, at_ms, older_than_ms, quick) for topic in found]
     if output is Output.JSON:
         print_json([_topic_json(topic, count) for topic, count in zip(found, counts, strict=True)])
-        return
+    elif known:
+        _print_topics(found, counts)
+    require_told(known)
+
+
+def _print_topics(found: Sequence[TieredTopic], counts: Sequence[_Counts]) -> None:
     numbers = ("PARTITIONS", "SEGMENTS", "SIZE", "COPYING", "DELETING", "ORPHANS")
     labels = _labels(found)
     rows = [
-        (topic.cluster, label, *_count_cells(count, quick))
-        for topic, label, count in zip(found, labels, counts, strict=True)
+        (topic.cluster, label, *_count_cells(count)) for topic, label, count in zip(found, labels, counts, strict=True)
     ]
     total = _Counts.sum(counts)
     print_table(
         ("CLUSTER", "TOPIC", *numbers),
-        [*rows, ("total", counted(len(rows), "topic"), *_count_cells(total, quick))],
+        [*rows, ("total", counted(len(rows), "topic"), *_count_cells(total))],
         right=numbers,
         more=more_of([*found, None], "topic_id", "cluster_id"),
     )
@@ -171,23 +177,27 @@ app.command("import")(tiering_import.import_command)
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
+    """What topics have; None: nobody looked into their partitions."""
+
     partitions: int = 0
     segments: int = 0
     size_bytes: int = 0
-    copying: int = 0
-    deleting: int = 0
-    orphans: int = 0
+    copying: int | None = 0
+    deleting: int | None = 0
+    orphans: int | None = 0
 
     @staticmethod
     def sum(counts: Iterable[_Counts]) -> _Counts:
+        """Return them together: what is not known of one is not known."""
         many = list(counts)
-        return _Counts(*(sum(getattr(one, each.name) for one in many) for each in fields(_Counts)))
+        amounts = {each.name: [getattr(one, each.name) for one in many] for each in fields(_Counts)}
+        return _Counts(**{name: None if None in each else sum(each) for name, each in amounts.items()})
 
 
 def _counts(client: GuardianClient, topic: TieredTopic, now_ms: int, older_than_ms: int, quick: bool) -> _Counts:
     if quick:
         sizes = [(one.live_segments, one.live_bytes) for one in topic.existing]
-        return _Counts(len(sizes), sum(count for count, _ in sizes), sum(size for _, size in sizes))
+        return _Counts(len(sizes), sum(count for count, _ in sizes), sum(size for _, size in sizes), None, None, None)
     return _Counts.sum(
         _Counts(
             1,
@@ -210,13 +220,13 @@ def _labels(topics: Sequence[TieredTopic]) -> list[str]:
     ]
 
 
-def _count_cells(count: _Counts, quick: bool) -> tuple[str, ...]:
+def _count_cells(count: _Counts) -> tuple[str, ...]:
     looked_into = (count.copying, count.deleting, count.orphans)
     return (
         str(count.partitions),
         str(count.segments),
         human_bytes(count.size_bytes),
-        *("-" if quick else str(number) for number in looked_into),
+        *("not known" if number is None else str(number) for number in looked_into),
     )
 
 

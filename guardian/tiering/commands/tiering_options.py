@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from guardian.cli.exits import UNKNOWN
 from guardian.cli.printing import echo
 from guardian.model.text import uuid_text
 from guardian.model.units import human_bytes
@@ -37,6 +38,17 @@ BrokerConfigOption = Annotated[
     typer.Option("--broker-config", help="For hdfs://: a server.properties, for its rsm.config.* (as of Kerberos)."),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="How many rows at most; 0: all.")]
+
+
+def require_told(topics: Sequence[object]) -> None:
+    """End the command with exit code 4 where no broker has told of any topic: that is no zero."""
+    if not topics:
+        echo(
+            "Not known: no broker has told of a tiered segment here; where brokers tier, their plugin keeps that "
+            "elsewhere.",
+            err=True,
+        )
+        raise typer.Exit(UNKNOWN)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -27,6 +27,7 @@ from guardian.tiering.commands.tiering_options import (
     TieredClusterOption,
     counted,
     partition_json,
+    require_told,
     segment_json,
     sized,
     warn_of_the_rest,
@@ -122,7 +123,9 @@ def orphans_command(
         gone, not_asked = _look_for_gone(client, topics)
     if output is Output.JSON:
         print_json(_as_json(found, gone, not_asked))
+        require_told(topics)
         return
+    require_told(topics)
     _print_orphans(found, at_ms, older_than, limit)
     _print_topics([report for report in found if not report.is_empty], at_ms)
     _print_gone(gone, not_asked)

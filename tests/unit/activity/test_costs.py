@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from guardian.activity.rules.database import Question
 from guardian.activity.store.store import ActivityStore
+from guardian.activity.wire import cost_lines
+from protos.guardian.v1 import activity_pb2 as pb
 from tests.command_line import app
 from tests.unit.member.member import Member
 
@@ -90,3 +92,9 @@ def test_without_activity_and_kafka_nothing_is_known(blind: Member) -> None:
     blind.kafka.reachable = False
     result = costs(blind, code=4)
     assert "Not known: storage: " in result.stderr
+
+
+def test_of_a_topic_without_tiered_bytes_it_is_known_where_all_have_a_name() -> None:
+    reply = pb.ListTopicUseReply(topics=[pb.TopicUse(topic="t"), pb.TopicUse(topic="quiet")])
+    for tiered, shown in ((None, [None, None]), ({"t": 5}, [5, 0]), ({"t": 5, "": 7}, [5, None]), ({}, [0, 0])):
+        assert [line.tiered for line in cost_lines(reply, tiered)] == shown

@@ -19,7 +19,7 @@ from guardian.model.wire.entries import entry_to_proto
 from guardian.web.observed import BrokerSeen, ClusterSeen, LogDirSeen, NothingObserved
 from guardian.web.parts import Local
 from protos.guardian.v1 import federation_pb2 as pb
-from protos.guardian.v1 import insight_pb2
+from protos.guardian.v1 import insight_pb2, tiering_pb2
 from tests.unit.console.site import Site, site
 
 pytestmark = pytest.mark.slow
@@ -286,7 +286,26 @@ def test_a_topic_is_shown_with_its_owner_and_where_it_lives(console: Site) -> No
     unseen = console.page("/console/clusters/live/topics/other")
     assert "Not known: no replica was seen of late" in unseen
     assert figures(unseen).keys() >= {"Partitions", "Under-replicated", "No leader seen", "Size of all replicas"}
-    assert {value for name, value in figures(unseen).items() if name != "Tiered"} == {"not known"}
+    assert set(figures(unseen).values()) == {"not known"}
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ({}, "not known"),
+        ({"other": 5}, "0 B"),
+        ({"other": 5, "": 7}, "not known"),
+        ({"t": 2_000_000, "": 7}, "2.0 MB"),
+    ],
+)
+def test_what_is_tiered_of_a_topic_is_known_where_brokers_told_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: dict[str, int], shown: str
+) -> None:
+    claims = {name: tiering_pb2.PartitionClaim(topic=name) for name in told}
+    found = [tiering_pb2.PartitionSummary(claim=claims[name], live_bytes=size) for name, size in told.items()]
+    with site(tmp_path) as made:
+        monkeypatch.setattr(made.client, "list_partitions", lambda *_: found)
+        assert figures(made.page("/console/clusters/live/topics/t"))["Tiered"] == shown
 
 
 def test_configurations_quotas_and_costs_are_as_kafka_tells_them(
@@ -314,6 +333,10 @@ def test_configurations_quotas_and_costs_are_as_kafka_tells_them(
         text = made.page("/console/clusters/live/costs")
         assert "Not known: traffic: audit.url is not set" in text
         assert "Nothing has a price" in text
+        text = made.page("/console/tenants/pay/usage?cluster=live")
+        assert "Not known: traffic: audit.url is not set" in text
+        assert all(f"<dt>{name}</dt><dd>not known</dd>" in text for name in ("Written", "Read", "Requests"))
+        assert "<dt>Stored</dt><dd>20 B</dd>" in text
 
 
 def test_a_tenant_with_its_topics_brokers_and_machines(console: Site) -> None:

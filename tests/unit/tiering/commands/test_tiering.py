@@ -220,7 +220,9 @@ def test_topics_are_counted_with_what_is_under_way_and_a_total(cli: Cli) -> None
 
 def test_a_quick_look_does_not_read_segments(cli: Cli, guardian: Guardian) -> None:
     guardian.list_live_segments = None  # type: ignore[assignment, method-assign]
-    assert rows(cli("topics", "--quick"))[2] == words("live orders 2 7 7.0 MB - - -")
+    assert rows(cli("topics", "--quick"))[2] == words("live orders 2 7 7.0 MB not known not known not known")
+    [_, orders] = json.loads(cli("topics", "--quick", "-o", "json").stdout)
+    assert (orders["live_segments"], orders["copying"], orders["orphans"]) == (7, None, None)
 
 
 def test_a_longer_patience_makes_fewer_orphans(cli: Cli) -> None:
@@ -252,11 +254,20 @@ def test_the_newest_claim_has_the_name(cli: Cli, guardian: Guardian) -> None:
     assert rows(cli("topics"))[2][1] == "orders-renamed"
 
 
-def test_nothing_is_shown_as_nothing(cli: Cli, guardian: Guardian) -> None:
+def test_where_no_broker_has_told_anything_nothing_is_known(cli: Cli, guardian: Guardian) -> None:
     guardian.summaries.clear()
+    for asked in (("topics",), ("topics", "--cluster", "quiet"), ("orphans",)):
+        result = cli(*asked)
+        assert (result.exit_code, result.stdout) == (4, "")
+        assert "Not known: no broker has told" in result.stderr
+    found = cli("topics", "-o", "json")
+    assert (found.exit_code, json.loads(found.stdout)) == (4, [])
+
+
+def test_where_all_is_deleted_nothing_is_left(cli: Cli, guardian: Guardian) -> None:
+    for summary in guardian.summaries.values():
+        summary.deleted = True
     assert rows(cli("topics"))[1:] == [words("total 0 topics 0 0 0 B 0 0 0")]
-    assert "No orphans." in cli("orphans").stdout
-    assert json.loads(cli("topics", "--cluster", "quiet", "-o", "json").stdout) == []
 
 
 # names
