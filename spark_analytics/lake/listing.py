@@ -17,7 +17,6 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.lake.model.schema import BROKER_SAMPLES, PARTITION_HOURS, hour_of
 from guardian.lake.model.window import Window
 
-_HOUR_MS = 3_600_000
 _GLOB_HOURS = 200
 
 
@@ -61,8 +60,7 @@ def hours_of(
     spark: SparkSession, lake_url: str, table: str, clusters: Sequence[str], window: Window
 ) -> tuple[Hour, ...]:
     """The directories of a table that exist for these clusters and the hours of the window, in order."""
-    first_ms = window.from_ms - window.from_ms % _HOUR_MS
-    files = _files(spark, lake_url, table, clusters, range(first_ms, window.to_ms, _HOUR_MS))
+    files = _files(spark, lake_url, table, clusters, window.hours)
     found: dict[str, Hour] = {}
     for file in files:
         path = file.path.rpartition("/")[0]
@@ -72,10 +70,8 @@ def hours_of(
 
 
 def rolled_up(spark: SparkSession, lake_url: str, clusters: Sequence[str], window: Window) -> tuple[Hour, ...]:
-    """Of each hour that lies in the window whole, and is rolled up, the one file that counts."""
-    first_ms = -(-window.from_ms // _HOUR_MS) * _HOUR_MS
-    whole = range(first_ms, window.to_ms - _HOUR_MS + 1, _HOUR_MS)
-    files = _files(spark, lake_url, PARTITION_HOURS, clusters, whole)
+    """Of each hour that is read from its roll-up, and has one, the one file that counts."""
+    files = _files(spark, lake_url, PARTITION_HOURS, clusters, window.rolled_up_hours)
     return tuple({(file.cluster, file.hour): file for file in files}.values())
 
 

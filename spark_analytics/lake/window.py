@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput
 from guardian.lake.model.window import Window, utc_time
+from guardian.lake.model.windows import BROKER, DISK, LOG_DIR, REPLICA
 from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.topology import Broker, BrokerState
@@ -26,8 +27,6 @@ from spark_analytics.lake.liveness import Liveness, is_current
 from spark_analytics.lake.measured import MIN_PAIRS, Busy, Replicas, columns_of, numbers
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts, TopicFacts
-
-BROKER, LOG_DIR, DISK, REPLICA = "broker", "log_dir", "disk", "replica"
 
 _Row = Mapping[str, Any]
 
@@ -59,7 +58,7 @@ def model_of(
     replicas = Replicas.of(replica_rows, broker_ids, liveness.present, liveness.lost)
     topics = topic_facts(replicas.topics, told)
     # What the dead did, others do now.
-    cpu = {row["broker"]: _number(row, "cpu", float("nan")) for row in brokers if row["broker"] not in liveness.gone}
+    cpu = {row["broker"]: number(row, "cpu", float("nan")) for row in brokers if row["broker"] not in liveness.gone}
     people = People.of(told, window.to_ms)
     columns = columns_of(
         cluster,
@@ -123,7 +122,7 @@ def _log_dirs(rows: Sequence[_Row], disks: Mapping[DiskKey, _Row], hosts: Hosts)
             disk=row["disk"] or "",
             offline=row["offline"],
             io_capacity=capacities[_disk_of(row)],
-            await_ms=_number(disks.get(_disk_of(row), {}), "await_ms", float("nan")),
+            await_ms=number(disks.get(_disk_of(row), {}), "await_ms", float("nan")),
         )
         for row in rows
     ]
@@ -133,7 +132,8 @@ def _disk_of(row: _Row) -> DiskKey:
     return row["broker"], row["disk"] or ""
 
 
-def _number(row: _Row, name: str, missing: float) -> float:
+def number(row: _Row, name: str, missing: float) -> float:
+    """Return a value of the row, `missing` where nothing tells."""
     value = row.get(name)
     return missing if value is None else float(value)
 
@@ -224,8 +224,8 @@ def _broker(row: _Row, people: People, hosts: Hosts, liveness: Liveness) -> Brok
         hosts,
         rack=row["rack"],
         idc=row["idc"],
-        cores=_number(row, "cores", 0.0),
-        nic=_number(row, "nic_bytes_per_s", 0.0),
+        cores=number(row, "cores", 0.0),
+        nic=number(row, "nic_bytes_per_s", 0.0),
         alive=broker not in liveness.gone,
         takes_nothing=broker in liveness.doubtful,
     )

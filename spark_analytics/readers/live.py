@@ -1,7 +1,7 @@
 """A cluster as Kafka shows it now, as a model: for plans that can't wait for the next window of the lake.
 
     Kafka   who lives, where each replica is, how large, what is being reassigned, which log dirs are offline
-    lake    what replicas cost: rates, CPU, which disk is below a log dir (guardian.lake.store.recent); it may lack all
+    lake    what replicas cost: rates, CPU, which disk is below a log dir (guardian.lake.rules.windows); it may lack all
     people  racks, IDCs, labels, exclusions, policies, machines (Directory)
 
 A broker that Kafka does not list and that holds replicas is dead, unless people expect it to be away; its replicas, and
@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from guardian.errors import ClusterUnavailable
-from guardian.lake.store.recent import Recent
+from guardian.lake.model.windows import Windows
 from guardian.model.cluster_state import LiveFacts, LogDir
 from guardian.model.directory import Directory
 from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.lake.disks import io_capacities, io_rates
 from spark_analytics.lake.hosts import Hosts, hosts_of
 from spark_analytics.lake.measured import Replicas, columns_of
-from spark_analytics.lake.window import People, broker_facts, busy_of, topic_facts
+from spark_analytics.lake.window import People, broker_facts, busy_of, number, topic_facts
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts
 
@@ -45,14 +45,20 @@ _RATES = (
 
 
 def live_model(
-    facts: LiveFacts, directory: Directory | None = None, recent: Recent | None = None, why_no_rates: str = ""
+    facts: LiveFacts,
+    directory: Directory | None = None,
+    windows: Windows | None = None,
+    why_no_rates: str = "",
+    hosts: Hosts | None = None,
 ) -> ClusterModel:
-    """`why_no_rates` says why `recent` has none.
+    """`hosts` as for spark_analytics.lake.window.model_of. `windows` are those of this cluster, made by Spark or by a
+    member; `why_no_rates` says why there are none.
 
     Raises ClusterUnavailable when a broker did not tell its log dirs, InvalidInput when the facts contradict."""
     told = (directory or Directory()).of_cluster(facts.cluster)
-    hosts = hosts_of(directory or Directory()).get(facts.cluster, {})
-    lake = recent or Recent()
+    if hosts is None:
+        hosts = hosts_of(directory or Directory()).get(facts.cluster, {})
+    lake = windows or Windows()
     people = People.of(told, facts.at_ms)
     silent = sorted(facts.brokers.keys() - {log_dir.broker for log_dir in facts.log_dirs})
     if silent:
@@ -75,7 +81,7 @@ def live_model(
         np.array(ids, dtype=np.int64),
         topic_facts(replicas.topics, told),
         busy_of(ids, hosts, lake.cpu),
-        io_rates(lake.disks, hosts),
+        io_rates(lake.disks_by_name, hosts),
     )
     assert columns.whole is not None  # noqa: S101  # columns_of always tells
     whole = columns.whole & ~rows.unsettled
@@ -94,7 +100,7 @@ def live_model(
     )
 
 
-def _broker(broker: int, facts: LiveFacts, people: People, hosts: Hosts, lake: Recent, *, alive: bool) -> BrokerFacts:
+def _broker(broker: int, facts: LiveFacts, people: People, hosts: Hosts, lake: Windows, *, alive: bool) -> BrokerFacts:
     node = facts.brokers.get(broker)
     return broker_facts(
         broker,
@@ -108,14 +114,14 @@ def _broker(broker: int, facts: LiveFacts, people: People, hosts: Hosts, lake: R
     )
 
 
-def _log_dirs(facts: LiveFacts, gone: set[int], dead: set[int], lake: Recent, hosts: Hosts) -> list[LogDirFacts]:
+def _log_dirs(facts: LiveFacts, gone: set[int], dead: set[int], lake: Windows, hosts: Hosts) -> list[LogDirFacts]:
     """Those that brokers tell, and one for each broker that tells none; one that is expected back is not broken."""
     sizes = {
         (each.broker, lake.disk_of.get((each.broker, each.path), each.path)): float(each.total_bytes)
         for each in facts.log_dirs
         if not each.error and each.total_bytes >= 0
     }
-    capacities = io_capacities(lake.disks, sizes, hosts)
+    capacities = io_capacities(lake.disks_by_name, sizes, hosts)
     found = []
     for each in facts.log_dirs:
         disk = lake.disk_of.get((each.broker, each.path), "")
@@ -130,7 +136,7 @@ def _log_dirs(facts: LiveFacts, gone: set[int], dead: set[int], lake: Recent, ho
                 disk=disk,
                 offline=bool(each.error),
                 io_capacity=capacities.get(key, UNKNOWN),
-                await_ms=lake.disks.get(key, {}).get("await_ms", float("nan")),
+                await_ms=number(lake.disks_by_name.get(key, {}), "await_ms", float("nan")),
             )
         )
     for broker in sorted(gone):
@@ -151,7 +157,7 @@ class _Rows:
         return np.asarray(self.broken | np.isin(self.table["broker"].to_numpy(), sorted(dead)))
 
 
-def _rows(facts: LiveFacts, lake: Recent) -> _Rows:
+def _rows(facts: LiveFacts, lake: Windows) -> _Rows:
     held = {
         (partition, each.broker): (each.path, replica.size_bytes)
         for each in facts.log_dirs
@@ -195,7 +201,7 @@ def _first_log_dirs(log_dirs: Sequence[LogDir]) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _with_rates(rows: Mapping[str, list[object]], at_ms: int, lake: Recent) -> pa.Table:
+def _with_rates(rows: Mapping[str, list[object]], at_ms: int, lake: Windows) -> pa.Table:
     keys = zip(*(lake.replicas[name].to_pylist() for name in ("broker", "topic", "partition")), strict=True)
     at = {key: index for index, key in enumerate(keys)}
     wanted = zip(rows["broker"], rows["topic"], rows["partition"], strict=True)
@@ -215,8 +221,8 @@ def _with_rates(rows: Mapping[str, list[object]], at_ms: int, lake: Recent) -> p
     return pa.table(columns)
 
 
-def _input(facts: LiveFacts, lake: Recent, dead: set[int], why_no_rates: str) -> str:
-    sampled = len(lake.brokers & facts.brokers.keys())
+def _input(facts: LiveFacts, lake: Windows, dead: set[int], why_no_rates: str) -> str:
+    sampled = len(lake.sampled.keys() & facts.brokers.keys())
     no_rates = f"no rates: {why_no_rates or 'the lake has no new samples'}"
     rates = f"rates of {sampled} of them from the lake" if sampled else no_rates
     words = f"Kafka itself: {len(facts.partitions)} partitions on {len(facts.brokers)} live brokers, {rates}"

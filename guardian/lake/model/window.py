@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from guardian.errors import InvalidInput
 
 LONG_MS = 3 * 3_600_000
+RECENT_MS = 15 * 60_000  # what a plan looks at where nobody says otherwise
+_HOUR_MS = 3_600_000
 _LATEST_MS = 7_258_118_400_000  # the year 2200: hours of the lake are named by dates, and dates end
 
 
@@ -29,6 +31,19 @@ class Window:
         """It is read by way of roll-ups, by more memory and more tasks at once than one of minutes."""
         return self.to_ms - self.from_ms >= LONG_MS
 
+    @property
+    def hours(self) -> range:
+        """Return the beginnings of the hours that lie in it, also in part, in ms since the epoch."""
+        return range(self.from_ms - self.from_ms % _HOUR_MS, self.to_ms, _HOUR_MS)
+
+    @property
+    def rolled_up_hours(self) -> range:
+        """Return the beginnings of those hours that are read from partition_hours, once they are rolled up: the whole
+        ones of a long window. All other hours are read from samples, as a pair that spans two hours is in no roll-up.
+        """
+        first_ms = -(-self.from_ms // _HOUR_MS) * _HOUR_MS
+        return range(first_ms, self.to_ms - _HOUR_MS + 1 if self.is_long else first_ms, _HOUR_MS)
+
     def __str__(self) -> str:
         return f"{utc_time(self.from_ms)} and {utc_time(self.to_ms)}"
 
@@ -36,3 +51,8 @@ class Window:
 def utc_time(at_ms: int) -> str:
     """Return the second, such as 2026-11-21T14:00:05Z."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def recent_window(now_ms: int, length_ms: int = 0) -> Window:
+    """Return the newest time that a plan looks at; `length_ms` 0: as much as is usual."""
+    return Window(max(0, now_ms - (length_ms or RECENT_MS)), now_ms + 1)

@@ -11,37 +11,31 @@ import numpy as np
 import pyarrow as pa
 
 from guardian.lake.model.schema import table_of
+from guardian.lake.model.window import Window
+from guardian.lake.model.windows import REPLICAS
 from guardian.lake.rules import rates
 from guardian.lake.rules.rates import Floats, Ints
-from guardian.lake.rules.rollup import HOURS
+from guardian.lake.rules.rollup import HOURS, roll_up, roll_up_hours
 
 NEEDED = tuple(name for name in HOURS.names if name not in ("write_rate", "read_rate"))
-REPLICAS = pa.schema(
-    [
-        ("broker", pa.int32()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("log_dir", pa.string()),
-        ("is_leader", pa.bool_()),
-        ("size_bytes", pa.int64()),
-        ("at_ms", pa.int64()),
-        ("replicas", pa.int32()),
-        ("samples", pa.int64()),
-        ("covered_ms", pa.int64()),
-        ("messages_rate", pa.float64()),
-        ("growth_bytes_per_s", pa.float64()),
-        ("rate_pairs", pa.int64()),
-        ("led_ms", pa.int64()),
-        ("write_rate", pa.float64()),
-        ("write_p95", pa.float64()),
-        ("read_rate", pa.float64()),
-        ("read_p95", pa.float64()),
-    ]
-)
+_HOURS = pa.schema([HOURS.field(name) for name in NEEDED])
 _LATEST = ("broker", "topic", "partition", "log_dir", "is_leader", "size_bytes", "at_ms", "replicas")
 _QUANTILES = (0.5, 0.95)
 _WIDTH = 3
 _TREND_S = 6 * 3600
+
+
+def window_rows(window: Window, samples: pa.Table | None, hours: pa.Table | None = None) -> pa.Table:
+    """Return one row a replica of one broker in the window, of its samples and of hours that are rolled up.
+
+    `samples` have the columns SAMPLED, `hours` those of NEEDED; they share no hour. A long window is the sum of its
+    hours, whether they are rolled up or not.
+    """
+    parts = [] if hours is None else [hours]
+    if samples is not None:
+        parts.append(roll_up_hours(samples) if window.is_long else roll_up(samples))
+    rows = [part.select(NEEDED).cast(_HOURS) for part in parts if part.num_rows]
+    return replica_rows(pa.concat_tables(rows)) if rows else REPLICAS.empty_table()
 
 
 def replica_rows(hours: pa.Table) -> pa.Table:

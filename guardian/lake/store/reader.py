@@ -8,7 +8,7 @@ may have brought the same collection: callers keep one row of each key.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,11 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
 from guardian.errors import InvalidInput, Unavailable
-from guardian.lake.model.schema import TABLES, hour_of
+from guardian.lake.model.schema import PARTITION_HOURS, TABLES, hour_of
 from guardian.lake.model.window import Window
 from guardian.lake.store.damage import UNREADABLE, may_be_damage, set_aside, why_damaged
 from guardian.lake.store.filesystem import open_lake
 
-_HOUR_MS = 3_600_000
 _BATCH_ROWS = 1 << 17
 _AHEAD = 2
 _SEARCH_S = 30.0
@@ -69,10 +68,11 @@ class LakeReader:
         columns: Sequence[str],
         coded: Collection[str] = (),
         where: ds.Expression | None = None,
+        but: Collection[int] = (),
     ) -> Iterator[pa.RecordBatch]:
         """Rows of the window as they come, those that `where` holds for; texts of the columns `coded` stay in
-        dictionaries, as the files have them. A damaged file is set aside, and left out; rows of the others may then
-        come once more.
+        dictionaries, as the files have them. Hours that begin at one of `but` are left out. A damaged file is set
+        aside, and left out; rows of the others may then come once more.
 
         Raises InvalidInput when they are more than the limits allow, Unavailable when the lake can't be read.
         """
@@ -80,7 +80,7 @@ class LakeReader:
         inside = (at_ms >= window.from_ms) & (at_ms < window.to_ms)
         wanted = inside if where is None else inside & where
         left_out: set[str] = set()
-        while files := [path for path in self._files(name, cluster, window) if path not in left_out]:
+        while files := [path for path in self._files(name, cluster, window, but) if path not in left_out]:
             try:
                 for batch in self._scanner(files, name, columns, coded, wanted).to_batches():
                     self._spend(batch.num_rows, window)
@@ -123,14 +123,27 @@ class LakeReader:
                 break
         return damaged
 
-    def _files(self, table: str, cluster: str, window: Window) -> list[str]:
-        hours = range(window.from_ms - window.from_ms % _HOUR_MS, window.to_ms, _HOUR_MS)
+    def rolled_up(self, cluster: str, window: Window) -> frozenset[int]:
+        """Return the beginnings of the window's hours that are read from partition_hours, and are there."""
+        return frozenset(self._files_by_hour(PARTITION_HOURS, cluster, window, ()))
+
+    def _files(self, table: str, cluster: str, window: Window, but: Collection[int]) -> list[str]:
+        return [path for paths in self._files_by_hour(table, cluster, window, but).values() for path in paths]
+
+    def _files_by_hour(
+        self, table: str, cluster: str, window: Window, but: Collection[int]
+    ) -> Mapping[int, Sequence[str]]:
+        """Of an hour's roll-ups only the last counts."""
+        is_rolled_up = table == PARTITION_HOURS
         parent = f"{self._root}/{table}/cluster={cluster}"
-        found = []
-        for at_ms in hours:
-            for info in self._children(f"{parent}/hour={hour_of(at_ms)}"):
-                if info.is_file and not info.base_name.startswith("."):
-                    found.append(info.path)
+        found = {}
+        for at_ms in window.rolled_up_hours if is_rolled_up else window.hours:
+            if at_ms in but:
+                continue
+            children = self._children(f"{parent}/hour={hour_of(at_ms)}")
+            paths = [info.path for info in children if info.is_file and not info.base_name.startswith(".")]
+            if paths:
+                found[at_ms] = [max(paths)] if is_rolled_up else paths
             self._spend(0, window)
         return found
 

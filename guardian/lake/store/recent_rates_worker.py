@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput, Unavailable
 from guardian.giving_way import give_way
-from guardian.lake.model.window import Window
+from guardian.lake.model.window import recent_window
+from guardian.lake.model.windows import Windows
 from guardian.lake.store.reader import LakeReader, ReadLimits
-from guardian.lake.store.recent import RECENT_MS, Recent, recent
+from guardian.lake.store.windows import windows_of
 
 _LAKE_S = 20.0
 
@@ -30,15 +31,15 @@ def main() -> int:
     remark = ""
     try:
         reader = LakeReader(question["lake"], ReadLimits(seconds=_LAKE_S))
-        found = recent(reader, question["cluster"], Window(max(0, now_ms - RECENT_MS), now_ms + 1))
+        found = windows_of(reader, question["cluster"], recent_window(now_ms))
     except (InvalidInput, Unavailable) as error:
-        found, remark = Recent(), str(error)
+        found, remark = Windows(), str(error)
     with answer_to:
         json.dump(answer_of(found, remark), answer_to)
     return 0
 
 
-def answer_of(found: Recent, remark: str = "") -> dict[str, Any]:
+def answer_of(found: Windows, remark: str = "") -> dict[str, Any]:
     """Of each partition the row of the replica that led it; its followers' rows say less."""
     led = found.replicas.filter(pc.field("is_leader"))
     columns = ("topic", "partition", "write_rate", "read_rate", "messages_rate")

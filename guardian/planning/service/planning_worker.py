@@ -64,20 +64,21 @@ def main() -> int:
 def plan_to_bytes_of(question: Question) -> bytes:
     """The checked plan. Raises GuardianError."""
     # What is below takes a second to import, and only this process needs it.
-    from guardian.lake.model.window import Window  # noqa: PLC0415
+    from guardian.lake.model.window import recent_window  # noqa: PLC0415
+    from guardian.lake.model.windows import Windows  # noqa: PLC0415
     from guardian.lake.store.reader import LakeReader, ReadLimits  # noqa: PLC0415
-    from guardian.lake.store.recent import RECENT_MS, Recent, recent  # noqa: PLC0415
+    from guardian.lake.store.windows import windows_of  # noqa: PLC0415
     from spark_analytics.checker import check  # noqa: PLC0415
     from spark_analytics.checker.checked import checked  # noqa: PLC0415
     from spark_analytics.planners.planning import make  # noqa: PLC0415
     from spark_analytics.readers.live import live_model  # noqa: PLC0415
 
     facts, task, settings = question.facts, question.task, question.settings
-    lake, why_none = Recent(), ""
+    windows, why_none = Windows(), ""
     if question.lake_url:
-        window = Window(max(0, facts.at_ms - (question.window_ms or RECENT_MS)), facts.at_ms + 1)
+        reader = LakeReader(question.lake_url, ReadLimits(seconds=_LAKE_S))
         try:
-            lake = recent(LakeReader(question.lake_url, ReadLimits(seconds=_LAKE_S)), facts.cluster, window)
+            windows = windows_of(reader, facts.cluster, recent_window(facts.at_ms, question.window_ms))
         except (InvalidInput, Unavailable) as error:
             why_none = str(error)
     elif question.window_ms:
@@ -85,8 +86,8 @@ def plan_to_bytes_of(question: Question) -> bytes:
     if question.window_ms and why_none:
         raise InvalidInput(f"window: {why_none}; leave it out, or plan with Spark (guardian plan ... --spark)")
     if question.complete_metrics:
-        require_complete(facts, lake.brokers)
-    model = live_model(facts, question.directory, lake, why_none)
+        require_complete(facts, frozenset(windows.sampled))
+    model = live_model(facts, question.directory, windows, why_none)
     plan = make(model, task, settings)
     return plan_to_bytes(checked(plan, check(model, plan, settings, task)))
 

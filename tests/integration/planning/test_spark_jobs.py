@@ -19,6 +19,7 @@ from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.lake.loop import LakeKeeper
 from guardian.lake.model.schema import PARTITION_HOURS, PARTITION_SAMPLES, directory_of
 from guardian.lake.model.window import Window
+from guardian.lake.model.windows import REPLICA
 from guardian.lake.rules.chores import LakeTimes
 from guardian.lake.rules.setting_aside import DAMAGED
 from guardian.model.plan import Plan, spreads
@@ -32,7 +33,7 @@ from spark_analytics.jobs.plans import outcomes, plans
 from spark_analytics.jobs.session import local_session
 from spark_analytics.jobs.whatif import answers
 from spark_analytics.lake.reader import model_rows
-from spark_analytics.lake.window import REPLICA, model_of
+from spark_analytics.lake.window import model_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.resources import Resource
 from spark_analytics.whatif.questions import Carry

@@ -8,6 +8,7 @@ import pytest
 
 from guardian.errors import InvalidInput
 from guardian.lake.model.window import Window
+from guardian.lake.model.windows import BROKER, DISK, LOG_DIR, REPLICA
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.links import Line, LinkSettings
@@ -15,7 +16,7 @@ from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import Broker, BrokerState, Cluster
 from spark_analytics.lake.hosts import Hosts, hosts_of
 from spark_analytics.lake.measured import APART
-from spark_analytics.lake.window import BROKER, DISK, LOG_DIR, REPLICA, model_of
+from spark_analytics.lake.window import model_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.load import load_now
 from spark_analytics.model.resources import Resource

@@ -10,8 +10,7 @@ import pytest
 
 from guardian.lake.model.recent_rates import PartitionRate, Rates
 from guardian.lake.model.schema import PARTITION_SAMPLES
-from guardian.lake.rules.replicas import REPLICAS
-from guardian.lake.store.recent import Recent
+from guardian.lake.model.windows import BROKERS, REPLICAS, Windows
 from guardian.lake.store.recent_rates import LakeRates, rates_of
 from guardian.lake.store.recent_rates_worker import answer_of
 from guardian.model.topology import TopicPartition
@@ -27,10 +26,12 @@ def test_rates_are_those_of_leaders() -> None:
     rows |= {"broker": [1, 2], "topic": ["t", "t"], "partition": [0, 0], "is_leader": [True, False]}
     rows |= {"write_rate": [10.0, 10.0], "read_rate": [5.0, None], "messages_rate": [2.0, 0.0]}
     table = pa.table({name: pa.array(values, REPLICAS.field(name).type) for name, values in rows.items()})
-    answer = json.loads(json.dumps(answer_of(Recent(replicas=table, cpu={1: 3.0}, cores={1: 4}, nics={1: 9.0}))))
+    row = {"broker": 1, "samples": 2, "cpu": 3.0, "cores": 4, "nic_bytes_per_s": 9.0}
+    brokers = pa.Table.from_pylist([row], schema=BROKERS)
+    answer = json.loads(json.dumps(answer_of(Windows(brokers=brokers, replicas=table))))
     rates = rates_of(answer)
     assert rates == Rates({T0: PartitionRate(10.0, 5.0, 2.0)}, {1: 3.0}, {1: 4}, {1: 9.0})
-    assert "no new samples" in rates_of(json.loads(json.dumps(answer_of(Recent())))).remark
+    assert "no new samples" in rates_of(json.loads(json.dumps(answer_of(Windows())))).remark
 
 
 @pytest.mark.slow

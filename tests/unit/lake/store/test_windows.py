@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from guardian.lake.model.schema import BROKER_SAMPLES, DISK_SAMPLES, NIC_SAMPLES
+from guardian.lake.loop import LakeKeeper
+from guardian.lake.model.schema import (
+    BROKER_SAMPLES,
+    DISK_SAMPLES,
+    NIC_SAMPLES,
+    PARTITION_HOURS,
+    PARTITION_SAMPLES,
+    directory_of,
+)
 from guardian.lake.model.window import Window
+from guardian.lake.model.windows import Windows
+from guardian.lake.rules.chores import LakeTimes
 from guardian.lake.store.reader import LakeReader
-from guardian.lake.store.recent import Recent, recent
+from guardian.lake.store.windows import windows_of
 from guardian.model.cluster_state import BrokerNode, LiveFacts, LogDir, LogDirReplica, PartitionState
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.resources import Resource
@@ -17,6 +27,7 @@ from spark_analytics.readers.live import live_model
 from tests.integration.synthetic_lake import MB, STEP, T0, TO, SyntheticCluster, two_partitions
 
 WINDOW = Window(T0, TO + 1)
+MINUTE, HOUR = 60_000, 3_600_000
 
 
 def with_hosts(cluster: SyntheticCluster) -> SyntheticCluster:
@@ -35,8 +46,8 @@ def with_hosts(cluster: SyntheticCluster) -> SyntheticCluster:
     return cluster
 
 
-def read(lake: Path) -> Recent:
-    return recent(LakeReader(str(lake)), "live", WINDOW)
+def read(lake: Path) -> Windows:
+    return windows_of(LakeReader(str(lake)), "live", WINDOW)
 
 
 def test_rates_and_machines_are_those_of_the_samples(tmp_path: Path) -> None:
@@ -48,18 +59,18 @@ def test_rates_and_machines_are_those_of_the_samples(tmp_path: Path) -> None:
     assert rows[1, 1]["write_rate"] == pytest.approx(MB, rel=0.02)
     assert rows[1, 0]["read_rate"] == pytest.approx(6 * MB, rel=0.02)
     assert rows[2, 0]["write_rate"] is None
-    assert found.brokers == {1, 2}
+    assert found.sampled.keys() == {1, 2}
     assert found.cpu == {1: pytest.approx(200), 2: pytest.approx(200)}
     assert found.cores == {1: 8, 2: 8}
     assert found.nics == {1: 125_000_000, 2: 125_000_000}
     assert found.disk_of[1, "/d2"] == "sda"
-    assert found.disks[1, "sda"]["io_rate"] == pytest.approx(5 * MB)
-    assert found.disks[1, "sda"]["busy"] == pytest.approx(0.5)
-    assert found.disks[1, "sda"]["await_ms"] == pytest.approx(10)
+    assert found.disks_by_name[1, "sda"]["io_rate"] == pytest.approx(5 * MB)
+    assert found.disks_by_name[1, "sda"]["busy"] == pytest.approx(0.5)
+    assert found.disks_by_name[1, "sda"]["await_ms"] == pytest.approx(10)
 
 
 def test_a_lake_without_the_cluster_knows_nothing(tmp_path: Path) -> None:
-    assert read(tmp_path).brokers == frozenset()
+    assert read(tmp_path).sampled == {}
     assert read(tmp_path).replicas.num_rows == 0
 
 
@@ -68,7 +79,33 @@ def test_a_failed_collection_is_no_sample(tmp_path: Path) -> None:
     for index in range(5):
         cluster.sample(T0 + index * STEP, [1]).fail(T0 + index * STEP, 2)
     with_hosts(cluster).write(tmp_path)
-    assert read(tmp_path).brokers == {1}
+    assert read(tmp_path).sampled.keys() == {1}
+
+
+def test_a_long_window_takes_whole_hours_from_their_roll_ups_and_the_rest_from_samples(tmp_path: Path) -> None:
+    start = T0 - T0 % HOUR
+    cluster = two_partitions()
+    for index in range(30):
+        cluster.sample(start + index * 600_000)
+    cluster.write(tmp_path)
+    keeper = LakeKeeper(str(tmp_path), LakeTimes(retention_ms=10**9), lambda: start + 3 * HOUR + 700_000)
+    while keeper.tick():
+        pass
+    rolled = sorted((tmp_path / PARTITION_HOURS).rglob("rolled-*.parquet"))
+    assert len(rolled) == 3
+    rolled[0].with_name("rolled-0000000000000-older.parquet").write_bytes(b"never read, as the last one counts")
+    # The first hour lies in the window only in part: it is read from samples, as are the last two.
+    for hour in (1, 2):
+        for file in (tmp_path / directory_of(PARTITION_SAMPLES, "live", start + hour * HOUR)).iterdir():
+            file.write_bytes(b"never read")
+    window = Window(start + 10 * MINUTE, start + 5 * HOUR)
+    rows = windows_of(LakeReader(str(tmp_path)), "live", window).replicas.to_pylist()
+    # 29 samples make 28 pairs; the four that span two hours are in neither.
+    assert {(row["samples"], row["rate_pairs"]) for row in rows if row["is_leader"]} == {(29, 24)}
+    rates = {row["partition"]: row["write_rate"] for row in rows if row["is_leader"]}
+    assert rates == {0: pytest.approx(3 * MB, rel=1e-3), 1: pytest.approx(MB, rel=1e-3)}
+    short = windows_of(LakeReader(str(tmp_path)), "live", Window(start, start + HOUR)).replicas.to_pylist()
+    assert {row["samples"] for row in short} == {6}
 
 
 def test_a_live_model_costs_what_the_lake_says_where_kafka_shows_it(tmp_path: Path) -> None:
