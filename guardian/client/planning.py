@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from guardian.client.calls import Calls
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.plan import Plan
+from guardian.model.wire.live_facts import live_facts_from_proto
 from guardian.model.wire.orders import order_to_proto
 from guardian.model.wire.plans import plan_from_proto
 from guardian.planning.orders import PlanOrder
@@ -40,3 +42,18 @@ class PlanningCalls:
 
         request = order_to_proto(cluster, order)
         return self._calls.follow(lambda stubs: stubs.planning.MakePlan, request, take)
+
+    def live_facts(self, cluster: str) -> LiveFacts:
+        """Return what Kafka shows of the cluster now, as the leader reads it where that answers.
+
+        Raises NotFound, ClusterUnavailable, Unavailable; Overloaded at once where too much waits.
+        """
+
+        def take(replies: Iterator[planning_pb2.LiveFactsReply]) -> LiveFacts:
+            facts = planning_pb2.LiveFacts()
+            for reply in replies:
+                facts.MergeFrom(reply.facts)
+            return live_facts_from_proto(facts)
+
+        request = planning_pb2.LiveFactsRequest(cluster=cluster)
+        return self._calls.follow(lambda stubs: stubs.planning.GetLiveFacts, request, take)

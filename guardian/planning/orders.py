@@ -30,7 +30,7 @@ from guardian.model.tasks import (
 )
 from guardian.model.units import human_duration
 
-LONGEST_WINDOW_MS = 3_600_000  # of samples that a member reads for one plan
+LONGEST_WINDOW_MS = 6 * 3_600_000  # of the lake that a member reads for one plan
 _ANY_POLICY = IdcPolicy("any", (("any", 1),))
 _ANY_CLUSTER = "any"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from guardian.errors import InvalidInput
 from guardian.interop import reassignment_json
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -61,8 +62,12 @@ def verdict_of(
     window: Window,
     settings: PlannerSettings | None = None,
     directory: Directory | None = None,
+    present: LiveFacts | None = None,
 ) -> Verdict:
-    """Of one cluster's plan. Raises InvalidInput when the window has too few samples, NotFound where there are none."""
+    """Of one cluster's plan; `present` is what Kafka shows of it now.
+
+    Raises InvalidInput when the window has too few samples, NotFound where there are none.
+    """
     require_analyze_extra()
     from spark_analytics.jobs.clusters import of_each, required  # noqa: PLC0415 - needs the extra
 
@@ -71,7 +76,8 @@ def verdict_of(
     def asked(model: ClusterModel) -> Verdict:
         return verdict(model, plan, chosen)
 
-    return required(of_each(spark, lake_url, {plan.cluster: asked}, window, directory))[plan.cluster]
+    shown = {plan.cluster: present} if present else {}
+    return required(of_each(spark, lake_url, {plan.cluster: asked}, window, directory, shown))[plan.cluster]
 
 
 def read_plan(path: Path, cluster: str) -> Plan:

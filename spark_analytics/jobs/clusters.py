@@ -10,7 +10,7 @@ import logging
 import pickle
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -19,6 +19,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.lake.model.window import Window
+from guardian.lake.model.windows import Windows
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from spark_analytics.extensions.installed import known, require_same
 from spark_analytics.lake import listing, reader
@@ -26,6 +28,7 @@ from spark_analytics.lake.damaged import is_set_aside
 from spark_analytics.lake.hosts import hosts_of
 from spark_analytics.lake.window import model_of
 from spark_analytics.model.cluster_model import ClusterModel
+from spark_analytics.readers.live import live_model
 
 Answer = TypeVar("Answer")
 Asked = Callable[[ClusterModel], Answer]
@@ -54,8 +57,12 @@ def of_each(
     asked: Mapping[str, Asked[Answer]],
     window: Window,
     directory: Directory | None = None,
+    present: Mapping[str, LiveFacts] | None = None,
 ) -> dict[str, Answer | GuardianError]:
     """For each cluster its answer, or why there is none, in the order of `asked`.
+
+    Of a cluster of `present` Kafka says who lives and where replicas are, and the lake only what they cost: the model
+    is the one that a member makes of the same lake. Of all others the lake alone tells both.
 
     Raises InvalidInput when the lake can't be read, NotFound when it lacks all of them. An executor answers only with
     the goals of other packages that are installed here.
@@ -65,7 +72,7 @@ def of_each(
     directory = directory or Directory()
     told = {cluster: directory.of_cluster(cluster) for cluster in asked}
     hosts = hosts_of(directory)
-    questions = dict(asked)
+    questions, facts = dict(asked), dict(present or {})
     goals = known()
 
     def ask(group: pa.Table) -> pa.Table:
@@ -73,17 +80,34 @@ def of_each(
 
         def answer() -> Answer:
             require_same(goals)
-            return questions[cluster](model_of(cluster, group, window, told[cluster], hosts.get(cluster, {})))
+            return questions[cluster](model(cluster, group))
 
         return answered(cluster, answer)
 
+    def model(cluster: str, rows: pa.Table | None) -> ClusterModel:
+        if cluster in facts:
+            windows = None if rows is None else Windows.of(rows)
+            return live_model(facts[cluster], told[cluster], windows, hosts=hosts.get(cluster, {}))
+        if rows is None:
+            raise InvalidInput(f"cluster {cluster} has no samples between {window}: take a window that has some")
+        return model_of(cluster, rows, window, told[cluster], hosts.get(cluster, {}))
+
+    def unseen(cluster: str) -> Answer | GuardianError:
+        """Of one without samples in the window."""
+        [row] = answered(cluster, lambda: questions[cluster](model(cluster, None))).to_pylist()
+        return of_row(row)  # type: ignore[return-value]  # what was asked, as from a worker
+
     lacking = without_samples(spark, lake_url, list(asked))
-    present = [cluster for cluster in asked if cluster not in lacking]
+    sampled = [cluster for cluster in asked if cluster not in lacking]
     found = gathered_of_lake(
-        spark, lambda: in_groups(reader.model_rows(spark, lake_url, present, window), len(asked), ask)
+        spark, lambda: in_groups(reader.model_rows(spark, lake_url, sampled, window), len(asked), ask)
     )
     return {
-        cluster: lacking[cluster] if cluster in lacking else _answer(cluster, found.get(cluster), window)
+        cluster: lacking[cluster]
+        if cluster in lacking
+        else of_row(found[cluster])  # type: ignore[misc]  # what the worker has made of the question
+        if cluster in found
+        else unseen(cluster)
         for cluster in asked
     }
 
@@ -134,7 +158,7 @@ def gathered(rows: DataFrame) -> dict[str, Row]:
     return {row["cluster"]: row for row in _collect(rows)}
 
 
-def of_row(row: Row) -> object | GuardianError:
+def of_row(row: Row | Mapping[str, Any]) -> object | GuardianError:
     if row["refused"]:
         return InvalidInput(row["refused"])
     if row["bug"]:
@@ -151,12 +175,6 @@ def required(found: Mapping[str, Answer | GuardianError]) -> dict[str, Answer]:
             raise answer
         answers[cluster] = answer
     return answers
-
-
-def _answer(cluster: str, row: Row | None, window: Window) -> Answer | GuardianError:
-    if row is None:
-        return InvalidInput(f"cluster {cluster} has no samples between {window}: take a window that has some")
-    return of_row(row)  # type: ignore[return-value]  # what the worker has made of the question
 
 
 def _collect(rows: DataFrame) -> Iterable[Row]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.json_format import MessageToDict
 
 from guardian.errors import GuardianError
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -37,15 +38,17 @@ def plans(
     window: Window,
     settings: PlannerSettings | None = None,
     directory: Directory | None = None,
+    present: Mapping[str, LiveFacts] | None = None,
 ) -> dict[str, Plan]:
-    """A checked plan for each cluster of `tasks`. The same lake gives the same plans.
+    """A checked plan for each cluster of `tasks`. The same lake gives the same plans; with `present`, what Kafka shows
+    of a cluster now, its plan is the one that a member makes of the same window, to the byte.
 
     Raises InvalidInput when the window has too few samples of a broker, a task can't be done or a lake file is broken,
     NotFound when the lake has nothing of a cluster, GuardianError when a plan broke a rule.
     """
     from spark_analytics.jobs.clusters import required  # noqa: PLC0415 - needs the extra
 
-    return required(outcomes(spark, lake_url, tasks, window, settings, directory))
+    return required(outcomes(spark, lake_url, tasks, window, settings, directory, present))
 
 
 def outcomes(
@@ -55,6 +58,7 @@ def outcomes(
     window: Window,
     settings: PlannerSettings | None = None,
     directory: Directory | None = None,
+    present: Mapping[str, LiveFacts] | None = None,
 ) -> dict[str, Plan | GuardianError]:
     """As `plans`, but a cluster without a plan says why, and the others have theirs."""
     require_analyze_extra()
@@ -62,7 +66,7 @@ def outcomes(
 
     chosen = settings or PlannerSettings()
     asked = {cluster: _planned(task, chosen) for cluster, task in tasks.items()}
-    found = of_each(spark, lake_url, asked, window, directory)
+    found = of_each(spark, lake_url, asked, window, directory, present)
     return {cluster: _read(answer) for cluster, answer in found.items()}
 
 

@@ -11,12 +11,11 @@ from google.protobuf.message import Message
 from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.wire.fields import filled, read
+from guardian.model.wire.parts import parts_of
 from guardian.planning.orders import OrderedTask, PlanOrder
 from protos.guardian.v1 import planning_pb2 as pb
 from protos.guardian.v1 import tickets_pb2
 
-MAX_PART_BYTES = 3 << 20  # of one message: with all else it is below the 4 MiB that a gRPC client takes by default
-_FRAME_BYTES = 8  # at most, before each row in its message
 _CUT = ("loads", "moves")  # the rows of a plan of which there may be very many
 _TASKS: dict[str, type[OrderedTask]] = {task.kind.replace("-", "_"): task for task in get_args(OrderedTask)}
 _DEFAULTS = {each.name: each.default for each in fields(PlannerSettings)}
@@ -44,22 +43,8 @@ def order_from_proto(request: pb.MakePlanRequest) -> PlanOrder:
 
 
 def parts_of_plan(plan: tickets_pb2.Plan) -> Iterator[tickets_pb2.Plan]:
-    """Yield the plan in parts that gRPC takes, one at least; merged in order they are the plan."""
-    part, left = tickets_pb2.Plan(), MAX_PART_BYTES
-    part.CopyFrom(plan)
-    for name in _CUT:
-        part.ClearField(name)
-    left -= part.ByteSize()
-    is_empty = False
-    for name in _CUT:
-        for row in getattr(plan, name):
-            size = row.ByteSize() + _FRAME_BYTES
-            if size > left and not is_empty:
-                yield part
-                part, left, is_empty = tickets_pb2.Plan(), MAX_PART_BYTES, True
-            getattr(part, name).append(row)
-            left, is_empty = left - size, False
-    yield part
+    """Return the plan in parts that gRPC takes, one at least; merged in order they are the plan."""
+    return parts_of(plan, _CUT)
 
 
 def _write_settings(request: pb.MakePlanRequest, order: PlanOrder) -> None:

@@ -11,7 +11,7 @@ import typer
 from guardian.cli.options import EndpointsOption, OnlyClustersOption, actor, connect
 from guardian.cli.printing import echo
 from guardian.client import GuardianClient
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.federation.commands.directory import read_directory
 from guardian.lake.model.window import Window
 from guardian.model.plan import Plan
@@ -20,6 +20,7 @@ from guardian.model.tasks import Balance
 from guardian.model.ticket import OPEN_STATES
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.planning.commands.planner_settings import SettingsOption, planner_settings
+from guardian.planning.commands.present import shown_by_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,10 +104,17 @@ def _round(
 
     if not clusters:
         return "no clusters yet: guardian cluster add"
-    tasks = {name: Balance() for name in clusters}
-    made = outcomes(spark, lake, tasks, Window(*window), settings, read_directory(client))
+    present, unknown = shown_by_kafka(client, clusters)
+    # Of one that is not registered only the lake knows anything; of all others it does not know who died just now.
+    alone = [name for name, why in unknown.items() if isinstance(why, NotFound)]
+    tasks = {name: Balance() for name in clusters if name in present or name in alone}
+    made = dict[str, Plan | GuardianError](unknown)
+    if tasks:
+        made |= outcomes(spark, lake, tasks, Window(*window), settings, read_directory(client), present)
     said = []
     for name, outcome in made.items():
+        if name in alone:
+            said.append(f"{name}: not registered, so the lake alone tells who lives")
         if isinstance(outcome, GuardianError):
             said.append(f"{name}: {outcome}")
         elif not outcome.moves:

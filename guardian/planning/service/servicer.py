@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from typing import Any
 
 import grpc.aio
 
 from guardian.errors import Unavailable
 from guardian.federation.store import directory_seen
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.plan import Plan
 from guardian.model.topology import Cluster
+from guardian.model.wire.live_facts import live_facts_to_proto, parts_of_live_facts
 from guardian.model.wire.orders import order_from_proto, parts_of_plan
 from guardian.model.wire.plans import plan_to_proto
 from guardian.planning.making import Known, make_plan
@@ -67,6 +70,29 @@ class PlanningServicer(planning_pb2_grpc.PlanningServicer):
         for part in await asyncio.to_thread(lambda: [*parts_of_plan(plan_to_proto(plan))]):
             yield pb.MakePlanReply(plan=part)
 
+    async def GetLiveFacts(
+        self, request: pb.LiveFactsRequest, context: grpc.aio.ServicerContext[pb.LiveFactsRequest, pb.LiveFactsReply]
+    ) -> AsyncIterator[pb.LiveFactsReply]:
+        planner = self._planner
+        if planner is None:
+            raise Unavailable("this member asks no clusters: ask a member that `guardian server` runs")
+        views = await self._store.read()
+        cluster = registered(views.cluster, request.cluster)
+        job: Job[LiveFacts] = planner.desk.submit(
+            Lane.LOOKUPS,
+            person_of(context),
+            f"what Kafka shows of cluster {cluster.name}",
+            lambda job: _facts(planner, job, cluster.name),
+        )
+        try:
+            async for progress in _progress(planner, job):
+                yield pb.LiveFactsReply(progress=progress)
+            facts = job.future.result()
+        finally:
+            job.cancel(_GIVEN_UP)  # nothing, once it is done
+        for part in await asyncio.to_thread(lambda: [*parts_of_live_facts(live_facts_to_proto(facts))]):
+            yield pb.LiveFactsReply(facts=part)
+
     def _work(
         self, planner: LivePlanner, views: Views, cluster: Cluster, order: PlanOrder
     ) -> Callable[[Job[Plan]], Plan]:
@@ -77,7 +103,12 @@ class PlanningServicer(planning_pb2_grpc.PlanningServicer):
         return lambda job: make_plan(planner, job, cluster.name, order, known)
 
 
-async def _progress(planner: LivePlanner, job: Job[Plan]) -> AsyncIterator[pb.PlanProgress]:
+def _facts(planner: LivePlanner, job: Job[LiveFacts], cluster: str) -> LiveFacts:
+    job.step("LiveFacts", "Kafka is asked who lives, and where each replica is")
+    return planner.facts(cluster)
+
+
+async def _progress(planner: LivePlanner, job: Job[Any]) -> AsyncIterator[pb.PlanProgress]:
     """Yield what the job does, at each change of it and every few seconds, until it is done."""
     told, told_at = pb.PlanProgress(), 0.0
     clock = asyncio.get_running_loop().time

@@ -104,6 +104,106 @@ class MakePlanReply(_message.Message):
     plan: _tickets_pb2.Plan
     def __init__(self, progress: _Optional[_Union[PlanProgress, _Mapping]] = ..., plan: _Optional[_Union[_tickets_pb2.Plan, _Mapping]] = ...) -> None: ...
 
+class LiveFactsRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class LiveFactsReply(_message.Message):
+    __slots__ = ("progress", "facts")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    progress: PlanProgress
+    facts: LiveFacts
+    def __init__(self, progress: _Optional[_Union[PlanProgress, _Mapping]] = ..., facts: _Optional[_Union[LiveFacts, _Mapping]] = ...) -> None: ...
+
+class LiveFacts(_message.Message):
+    __slots__ = ("cluster", "at_ms", "brokers", "partitions", "log_dirs", "replicas")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    at_ms: int
+    brokers: _containers.RepeatedCompositeFieldContainer[LiveBroker]
+    partitions: _containers.RepeatedCompositeFieldContainer[LivePartition]
+    log_dirs: _containers.RepeatedCompositeFieldContainer[LiveLogDir]
+    replicas: _containers.RepeatedCompositeFieldContainer[LiveReplica]
+    def __init__(self, cluster: _Optional[str] = ..., at_ms: _Optional[int] = ..., brokers: _Optional[_Iterable[_Union[LiveBroker, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[LivePartition, _Mapping]]] = ..., log_dirs: _Optional[_Iterable[_Union[LiveLogDir, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[LiveReplica, _Mapping]]] = ...) -> None: ...
+
+class LiveBroker(_message.Message):
+    __slots__ = ("id", "host", "port", "rack")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    host: str
+    port: int
+    rack: str
+    def __init__(self, id: _Optional[int] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ...) -> None: ...
+
+class LivePartition(_message.Message):
+    __slots__ = ("topic", "partition", "leader", "replicas", "isr", "leader_epoch", "reassignment")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    ISR_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    REASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partition: int
+    leader: int
+    replicas: _containers.RepeatedScalarFieldContainer[int]
+    isr: _containers.RepeatedScalarFieldContainer[int]
+    leader_epoch: int
+    reassignment: LiveReassignment
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., isr: _Optional[_Iterable[int]] = ..., leader_epoch: _Optional[int] = ..., reassignment: _Optional[_Union[LiveReassignment, _Mapping]] = ...) -> None: ...
+
+class LiveReassignment(_message.Message):
+    __slots__ = ("replicas", "adding", "removing")
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    ADDING_FIELD_NUMBER: _ClassVar[int]
+    REMOVING_FIELD_NUMBER: _ClassVar[int]
+    replicas: _containers.RepeatedScalarFieldContainer[int]
+    adding: _containers.RepeatedScalarFieldContainer[int]
+    removing: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, replicas: _Optional[_Iterable[int]] = ..., adding: _Optional[_Iterable[int]] = ..., removing: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LiveLogDir(_message.Message):
+    __slots__ = ("broker", "path", "error", "total_bytes", "usable_bytes")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    USABLE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    path: str
+    error: str
+    total_bytes: int
+    usable_bytes: int
+    def __init__(self, broker: _Optional[int] = ..., path: _Optional[str] = ..., error: _Optional[str] = ..., total_bytes: _Optional[int] = ..., usable_bytes: _Optional[int] = ...) -> None: ...
+
+class LiveReplica(_message.Message):
+    __slots__ = ("log_dir", "topic", "partition", "size_bytes", "lag", "is_future")
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    IS_FUTURE_FIELD_NUMBER: _ClassVar[int]
+    log_dir: int
+    topic: str
+    partition: int
+    size_bytes: int
+    lag: int
+    is_future: bool
+    def __init__(self, log_dir: _Optional[int] = ..., topic: _Optional[str] = ..., partition: _Optional[int] = ..., size_bytes: _Optional[int] = ..., lag: _Optional[int] = ..., is_future: _Optional[bool] = ...) -> None: ...
+
 class PlanProgress(_message.Message):
     __slots__ = ("step", "description", "began_ms", "own_before", "others_before")
     STEP_FIELD_NUMBER: _ClassVar[int]

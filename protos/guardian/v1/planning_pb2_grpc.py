@@ -39,6 +39,11 @@ class PlanningStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanReply.FromString,
                 _registered_method=True)
+        self.GetLiveFacts = channel.unary_stream(
+                '/guardian.v1.Planning/GetLiveFacts',
+                request_serializer=protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsReply.FromString,
+                _registered_method=True)
 
 
 class PlanningServicer:
@@ -54,6 +59,15 @@ class PlanningServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLiveFacts(self, request, context):
+        """Reads what Kafka shows of a cluster now: who lives, and where each replica is. For a plan that is made elsewhere of
+        the lake's windows, so that it is of the same state as the members' own. Tells how far it is, then all of it.
+        NOT_FOUND: no such cluster; FAILED_PRECONDITION: the cluster can't be reached; UNAVAILABLE: the member ends.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PlanningServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -61,6 +75,11 @@ def add_PlanningServicer_to_server(servicer, server):
                     servicer.MakePlan,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanReply.SerializeToString,
+            ),
+            'GetLiveFacts': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetLiveFacts,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +109,33 @@ class Planning:
             '/guardian.v1.Planning/MakePlan',
             protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_planning__pb2.MakePlanReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLiveFacts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/guardian.v1.Planning/GetLiveFacts',
+            protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_planning__pb2.LiveFactsReply.FromString,
             options,
             channel_credentials,
             insecure,

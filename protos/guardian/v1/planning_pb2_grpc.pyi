@@ -39,6 +39,11 @@ class PlanningStub:
     NOT_FOUND: no such cluster; INVALID_ARGUMENT: the task can't be done at all; FAILED_PRECONDITION: the cluster can't
     be reached; RESOURCE_EXHAUSTED: too many plans wait already; UNAVAILABLE: the member ends.
     """
+    GetLiveFacts: _grpc.UnaryStreamMultiCallable[_planning_pb2.LiveFactsRequest, _planning_pb2.LiveFactsReply]
+    """Reads what Kafka shows of a cluster now: who lives, and where each replica is. For a plan that is made elsewhere of
+    the lake's windows, so that it is of the same state as the members' own. Tells how far it is, then all of it.
+    NOT_FOUND: no such cluster; FAILED_PRECONDITION: the cluster can't be reached; UNAVAILABLE: the member ends.
+    """
 
 @_typing.type_check_only
 class PlanningAsyncStub(PlanningStub):
@@ -48,6 +53,11 @@ class PlanningAsyncStub(PlanningStub):
     far it is, at least every few seconds, then the plan. Whoever breaks the call off gives the plan up.
     NOT_FOUND: no such cluster; INVALID_ARGUMENT: the task can't be done at all; FAILED_PRECONDITION: the cluster can't
     be reached; RESOURCE_EXHAUSTED: too many plans wait already; UNAVAILABLE: the member ends.
+    """
+    GetLiveFacts: _aio.UnaryStreamMultiCallable[_planning_pb2.LiveFactsRequest, _planning_pb2.LiveFactsReply]  # type: ignore[assignment]
+    """Reads what Kafka shows of a cluster now: who lives, and where each replica is. For a plan that is made elsewhere of
+    the lake's windows, so that it is of the same state as the members' own. Tells how far it is, then all of it.
+    NOT_FOUND: no such cluster; FAILED_PRECONDITION: the cluster can't be reached; UNAVAILABLE: the member ends.
     """
 
 class PlanningServicer(metaclass=_abc_1.ABCMeta):
@@ -61,6 +71,17 @@ class PlanningServicer(metaclass=_abc_1.ABCMeta):
         far it is, at least every few seconds, then the plan. Whoever breaks the call off gives the plan up.
         NOT_FOUND: no such cluster; INVALID_ARGUMENT: the task can't be done at all; FAILED_PRECONDITION: the cluster can't
         be reached; RESOURCE_EXHAUSTED: too many plans wait already; UNAVAILABLE: the member ends.
+        """
+
+    @_abc_1.abstractmethod
+    def GetLiveFacts(
+        self,
+        request: _planning_pb2.LiveFactsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_planning_pb2.LiveFactsReply], _abc.AsyncIterator[_planning_pb2.LiveFactsReply]]:
+        """Reads what Kafka shows of a cluster now: who lives, and where each replica is. For a plan that is made elsewhere of
+        the lake's windows, so that it is of the same state as the members' own. Tells how far it is, then all of it.
+        NOT_FOUND: no such cluster; FAILED_PRECONDITION: the cluster can't be reached; UNAVAILABLE: the member ends.
         """
 
 def add_PlanningServicer_to_server(servicer: PlanningServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

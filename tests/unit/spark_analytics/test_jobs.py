@@ -13,6 +13,8 @@ from pyspark.sql import Row
 
 from guardian.errors import GuardianError, InvalidInput
 from guardian.lake.model.window import Window
+from guardian.lake.model.windows import BROKER, KINDS
+from guardian.model.cluster_state import BrokerNode, LiveFacts, LogDir, LogDirReplica, PartitionState
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
@@ -127,6 +129,37 @@ def test_with_each_cluster_go_the_hosts_that_it_shares_with_others(monkeypatch: 
 
     found = clusters.of_each(mock.Mock(), "/lake", dict.fromkeys(["live", "bulk"], sharing), Window(1, 2), told)
     assert found == {"live": {1: 2, 2: 1}, "bulk": {1: 2}}
+
+
+def test_kafka_says_who_lives_where_it_was_asked_and_a_window_without_samples_is_no_reason_to_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = pa.unify_schemas([*KINDS.values()])
+    rows = kinds.append(pa.field("kind", pa.string())).append(pa.field("cluster", pa.string())).empty_table()
+    seven = pa.Table.from_pylist([{"kind": BROKER, "cluster": "live", "broker": 1, "samples": 7}], rows.schema)
+    monkeypatch.setattr(clusters, "without_samples", lambda *_: {})
+    monkeypatch.setattr(reader, "model_rows", lambda *_: None)
+    monkeypatch.setattr(clusters, "in_groups", lambda _, __, ask: [ask(seven)])
+    monkeypatch.setattr(
+        clusters, "gathered", lambda answers: {row["cluster"]: row for [row] in (each.to_pylist() for each in answers)}
+    )
+    present = {
+        name: LiveFacts(
+            name,
+            7,
+            {1: BrokerNode(1, "h", 9092)},
+            {TopicPartition("t", 0): PartitionState(1, (1, 2), (1,))},
+            {},
+            (LogDir(1, "/d", replicas={TopicPartition("t", 0): LogDirReplica(5, 0, False)}),),
+        )
+        for name in ("live", "new")
+    }
+    asked = dict.fromkeys(["live", "new", "old"], lambda model: model.input)
+    found = clusters.of_each(mock.Mock(), "/lake", asked, Window(1, 2), None, present)
+    shown = "Kafka itself: 1 partitions on 1 live brokers"
+    assert found["live"] == f"{shown}, rates of 1 of them from the lake; broker 2 is dead"
+    assert found["new"] == f"{shown}, no rates: the lake has no new samples; broker 2 is dead"
+    assert str(found["old"]).startswith("cluster old has no samples between")
 
 
 def test_clusters_are_those_named_or_all_of_the_directory(

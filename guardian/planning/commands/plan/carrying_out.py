@@ -29,6 +29,7 @@ from guardian.planning.commands.plan.clients import with_clients
 from guardian.planning.commands.plan.compiling import announce_compiling
 from guardian.planning.commands.plan.request import Request
 from guardian.planning.commands.plan.ticketing import instead_of_ticket, warning
+from guardian.planning.commands.present import shown_by_kafka
 from guardian.planning.commands.spark import analysing
 from guardian.planning.orders import OrderedTask
 from guardian.planning.pages.plan_page import plan_page
@@ -62,17 +63,21 @@ def carry_out(request: Request, task: OrderedTask) -> None:
 def _made_here(
     client: GuardianClient, request: Request, task: OrderedTask, settings: PlannerSettings, directory: Directory
 ) -> Outcomes:
-    """With Spark, from the lake alone."""
+    """With Spark, of the lake's windows and of what a member says that Kafka shows now."""
     asked = {cluster: resolved(task, directory, cluster) for cluster in request.clusters}
-    window, lake = request.window(), request.lake or client.member().lake_url
-    known = {cluster: with_clients(client, cluster, window, each) for cluster, each in asked.items()}
+    lake = request.lake or client.member().lake_url
+    known = {cluster: with_clients(client, cluster, request.newest(), each) for cluster, each in asked.items()}
     echo(f"Spark plans on this machine: {request.why_spark}.", err=True)
+    present, unknown = shown_by_kafka(client, request.clusters)
+    if not present:
+        return unknown
+    window = request.window(max(facts.at_ms for facts in present.values()))
     with analysing("guardian plan", lake, window, request.master) as (spark, span):
         from spark_analytics.jobs.plans import outcomes
 
         announce_compiling()
-        tasks = {cluster: each for cluster, (each, _) in known.items()}
-        made = outcomes(spark, lake, tasks, span, settings, directory)
+        tasks = {cluster: known[cluster][0] for cluster in present}
+        made = {**unknown, **outcomes(spark, lake, tasks, span, settings, directory, present)}
     return {cluster: _with_notes(made[cluster], known[cluster][1]) for cluster in request.clusters}
 
 

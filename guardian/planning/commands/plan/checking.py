@@ -74,10 +74,11 @@ def _against_lake(
         directory = read_directory(client)
         registered(directory.clusters, cluster)  # before Spark is started
         url = lake or client.member().lake_url
+        present = client.live_facts(cluster)
     with analysing("guardian plan check", url, asked, master) as (spark, known):
         from spark_analytics.jobs.check import read_plan, verdict_of
 
-        return verdict_of(spark, url, read_plan(file, cluster), known, settings, directory)
+        return verdict_of(spark, url, read_plan(file, cluster), known, settings, directory, present)
 
 
 def _show(found: Verdict, output: Output) -> None:

@@ -1,7 +1,7 @@
 """What every planning command shares: which clusters, who plans, how even, how dear, and where results go.
 
-A member plans, from what Kafka shows now and the newest samples. Spark on this machine plans from the lake alone: where
-that is asked for, or for what members don't do.
+A member plans, from what Kafka shows now and the newest samples. Spark on this machine plans from the same, where that
+is asked for, or for windows that are too long for members: what Kafka shows it is told by a member.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from guardian.cli.options import (
 )
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
+from guardian.lake.model.window import recent_window
 from guardian.model.units import human_duration, parse_duration_ms
 from guardian.planning.commands.plan.overrides import Overrides
 from guardian.planning.orders import LONGEST_WINDOW_MS, OrderedTask, PlanOrder
 
-_SPARK_WINDOW = "1h"
 LOCAL = "local[*]"
 
 _WindowOption = Annotated[
     str,
     typer.Option(
-        help="How much of the newest traffic to look at, such as 5m; over 1h implies --spark.",
-        show_default="15m; with --spark 1h",
+        help="How much of the newest traffic to look at, such as 5m; over 6h implies --spark.",
+        show_default="15m",
     ),
 ]
 _LakeOption = Annotated[
@@ -44,7 +44,7 @@ _LakeOption = Annotated[
 ]
 _SparkOption = Annotated[
     bool,
-    typer.Option("--spark", help="Plan with Spark on this machine, from the lake alone, instead of asking a member."),
+    typer.Option("--spark", help="Plan with Spark on this machine: the plan is the one that a member makes."),
 ]
 
 
@@ -120,10 +120,15 @@ class Request:
             output=output,
         )
 
-    def window(self) -> tuple[int, int]:
-        """Return what Spark looks at: [from, to) in ms since the epoch."""
+    def window(self, at_ms: int) -> tuple[int, int]:
+        """Return what Spark looks at, as a member would at that time: [from, to) in ms since the epoch."""
+        window = recent_window(at_ms, self.window_ms)
+        return window.from_ms, window.to_ms
+
+    def newest(self) -> tuple[int, int]:
+        """Return the window of clients' traffic, in ms since the epoch; zeros: as much as is usual."""
         until_ms = now_ms()
-        return until_ms - (self.window_ms or parse_duration_ms("window", _SPARK_WINDOW)), until_ms
+        return (until_ms - self.window_ms, until_ms) if self.window_ms else (0, 0)
 
     def order(self, task: OrderedTask) -> PlanOrder:
         """Return what a member is asked for. Raises InvalidInput."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Heal, Task
-from guardian.model.wire import orders as wire
+from guardian.model.wire import parts as wire
 from guardian.model.wire.orders import order_from_proto, order_to_proto, parts_of_plan
 from guardian.planning.orders import LONGEST_WINDOW_MS, IsolateOrder, OrderedTask, PlanOrder
 from protos.guardian.v1 import planning_pb2, tickets_pb2
@@ -41,7 +41,7 @@ def test_a_setting_that_is_to_be_none_wins_over_the_members_own() -> None:
         (planning_pb2.MakePlanRequest(cluster="live"), "task: missing, or not known to this member .* give one of"),
         (
             planning_pb2.MakePlanRequest(heal={}, window_ms=LONGEST_WINDOW_MS + 60_000),
-            r"window: longer than a member looks at for a plan \(got 1 h\); use up to 1 h, or plan with Spark",
+            r"window: longer than a member looks at for a plan \(got 6 h\); use up to 6 h, or plan with Spark",
         ),
         (planning_pb2.MakePlanRequest(heal={}, default_settings=["goal"]), "settings: 'goal' is none"),
         (planning_pb2.MakePlanRequest(heal={}, settings={"cpu_limit": 2}), "cpu_limit is 2"),

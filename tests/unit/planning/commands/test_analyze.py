@@ -14,7 +14,8 @@ from unittest import mock
 import pytest
 from typer.testing import CliRunner
 
-from guardian.errors import Conflict, InvalidInput
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
@@ -45,6 +46,7 @@ class Member:
     held: tuple[Ticket, ...] = ()
     refuses: str = ""
     keys: list[str] = field(default_factory=list)
+    away: dict[str, GuardianError] = field(default_factory=dict)
     lake_url: str = "/lake"
 
     def list_clusters(self) -> tuple[Cluster, ...]:
@@ -52,6 +54,11 @@ class Member:
 
     def member(self) -> Member:
         return self
+
+    def live_facts(self, cluster: str) -> LiveFacts:
+        if cluster in self.away:
+            raise self.away[cluster]
+        return LiveFacts(cluster, 9_000_000, {}, {}, {}, ())
 
     def tickets(self, cluster: str, states: Collection[TicketState]) -> tuple[Ticket, ...]:
         return tuple(each for each in self.held if each.cluster == cluster and each.state in states)
@@ -74,7 +81,10 @@ class Story:
     spark: mock.Mock = field(default_factory=mock.Mock)
 
     def planned(self, *arguments: Any) -> Any:
-        _, lake, tasks, _, settings, _ = arguments
+        _, lake, tasks, _, settings, _, present = arguments
+        assert present.keys() == tasks.keys() - {
+            name for name, why in self.member.away.items() if isinstance(why, NotFound)
+        }
         assert lake == self.member.lake_url
         assert settings == SETTINGS
         self.asked.append(tuple(tasks))
@@ -167,3 +177,14 @@ def test_a_ticket_that_is_over_is_not_in_hand(monkeypatch: pytest.MonkeyPatch) -
 def test_a_draft_that_is_refused_is_said_in_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story(Member(refuses="broker 2 is away"), [{"live": plan("live", MOVE)}])
     assert run(monkeypatch, story, "--submit-drafts")[0].endswith("to copy, no draft: broker 2 is away")
+
+
+def test_where_nobody_says_who_lives_the_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = Member(away={"bulk": ClusterUnavailable("cluster bulk does not answer"), "old": NotFound("no such")})
+    story = Story(member, [{"live": plan("live"), "old": plan("old")}])
+    clusters = [part for name in ("live", "bulk", "old") for part in ("--cluster", name)]
+    assert run(monkeypatch, story, *clusters) == [
+        "bulk: cluster bulk does not answer; old: not registered, so the lake alone tells who lives; "
+        "old: nothing to move; live: nothing to move"
+    ]
+    assert story.asked == [("live", "old")]

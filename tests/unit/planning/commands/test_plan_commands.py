@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from google.protobuf.struct_pb2 import Struct
 from typer.testing import CliRunner, Result
 
 from guardian.config import planner_settings
-from guardian.errors import Conflict, GuardianError, InvalidInput, Unavailable
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, Unavailable
 from guardian.lake.model.window import Window
+from guardian.model.cluster_state import LiveFacts
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -59,6 +60,7 @@ FREE, TAKEN = Machine("m1"), Machine("m2", cluster="live", broker_id=3)
 LIVE = Cluster("live", "h:9092", brokers=(Broker(1), Broker(2), Broker(41)))
 OTHERS = tuple(Cluster(name, "h:9092") for name in ("a", "broken", "bulk"))
 DIRECTORY = Directory(clusters=(LIVE, *OTHERS), machines=(FREE, TAKEN), topics=(ORDERS,), policies=(POLICY,))
+AT_MS = {"live": 9_000_000, "a": 9_000_100, "broken": 9_000_000, "bulk": 9_000_000}
 NO_PLAN = InvalidInput("cluster broken has no samples: take a window that has some")
 
 
@@ -75,6 +77,8 @@ class World:
     lake_url: str = "/lake"
     planner: Struct = field(default_factory=Struct)
     refused: dict[str, GuardianError] = field(default_factory=dict)
+    away: dict[str, GuardianError] = field(default_factory=dict)
+    window: Window | None = None
     lines_of: dict[str, pb.LinesReport | GuardianError] = field(default_factory=dict)
 
     def member(self) -> World:
@@ -100,6 +104,11 @@ class World:
             raise NO_PLAN
         return Plan(cluster, task.kind, self.moves, input="7 samples")
 
+    def live_facts(self, cluster: str) -> LiveFacts:
+        if cluster in self.away:
+            raise self.away[cluster]
+        return LiveFacts(cluster, AT_MS[cluster], {}, {}, {}, ())
+
     def create_ticket(self, plan: Plan, **more: Any) -> tuple[Ticket, Plan]:
         if plan.cluster in self.refused:
             raise self.refused[plan.cluster]
@@ -111,11 +120,14 @@ class World:
         _spark: None,
         lake: str,
         tasks: Mapping[str, Task],
-        _window: Window,
+        window: Window,
         settings: PlannerSettings,
         _: Directory,
+        present: Mapping[str, LiveFacts],
     ) -> dict[str, Plan | GuardianError]:
         assert lake == self.lake_url
+        assert present.keys() == tasks.keys()
+        self.window = window
         self.tasks, self.settings = dict(tasks), settings
         return {
             cluster: NO_PLAN if cluster == "broken" else Plan(cluster, task.kind, self.moves, input="7 samples")
@@ -130,7 +142,9 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
         monkeypatch.setenv("PLAN_WITH", "--spark")
     monkeypatch.setattr(carrying_out, "connect", lambda _: contextlib.nullcontext(made))
     monkeypatch.setattr(carrying_out, "read_directory", lambda _: DIRECTORY)
-    monkeypatch.setattr(carrying_out, "analysing", lambda *_: contextlib.nullcontext((None, Window(0, 1))))
+    monkeypatch.setattr(
+        carrying_out, "analysing", lambda _, __, span, *___: contextlib.nullcontext((None, Window(*span)))
+    )
     monkeypatch.setattr(carrying_out, "actor", lambda: "ann")
     monkeypatch.setattr(plans, "outcomes", made.outcomes)
     return made
@@ -392,11 +406,11 @@ def test_whoever_waits_for_the_first_plan_of_a_machine_is_told_why(
     ("options", "why"),
     [
         ([], ""),
-        (["--window", "1h"], ""),
+        (["--window", "6h"], ""),
         (["--spark"], "--spark was given"),
         (["--lake", "/lake"], "--lake was given"),
         (["--master", "local[1]"], "--master was given"),
-        (["--window", "24h"], "--window is 1 d, and a member looks at 1 h at most"),
+        (["--window", "24h"], "--window is 1 d, and a member looks at 6 h at most"),
     ],
 )
 def test_spark_plans_where_it_is_asked_for_or_a_member_cannot(
@@ -415,3 +429,27 @@ def test_what_a_member_waits_for_is_said_once_on_stderr(world: World, monkeypatc
     lines = ["Cluster live: it waits (2 of others wait)...", "Cluster live: it waits..."]
     assert result.stderr.splitlines() == lines
     assert json.loads(result.stdout)[0]["cluster"] == "live"
+
+
+def test_spark_looks_at_the_window_of_a_member_which_ends_when_kafka_was_asked(world: World) -> None:
+    def span(*options: str, clusters: Sequence[str] = ("live",)) -> tuple[int, int]:
+        named = [part for name in clusters for part in ("--cluster", name)]
+        assert run("heal", *named, "--dry-run", "--spark", *options).exit_code == 0
+        assert world.window is not None
+        return world.window.from_ms, world.window.to_ms
+
+    assert span() == (9_000_000 - 900_000, 9_000_001)
+    assert span("--window", "2h") == (9_000_000 - 7_200_000, 9_000_001)
+    assert span(clusters=("live", "a")) == (9_000_100 - 900_000, 9_000_101)  # as far as the last one's
+
+
+def test_spark_makes_no_plan_where_nobody_says_who_lives(world: World) -> None:
+    world.away["a"] = ClusterUnavailable("cluster a does not answer: start it")
+    result = run("heal", "--cluster", "a", "--cluster", "live", "--dry-run", "--spark")
+    assert result.exit_code == 1
+    assert "Cluster a has no plan: cluster a does not answer: start it" in result.stderr
+    assert world.tasks == {"live": Heal()}
+    world.tasks.clear()
+    with pytest.raises(ClusterUnavailable, match="cluster a does not answer"):
+        run("heal", "--cluster", "a", "--dry-run", "--spark")
+    assert world.tasks == {}

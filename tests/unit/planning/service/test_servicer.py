@@ -12,14 +12,15 @@ import pytest
 
 from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
-from guardian.errors import GuardianError, InvalidInput, NotAllowed, NotFound, Overloaded
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, NotAllowed, NotFound, Overloaded
+from guardian.model.cluster_state import BrokerNode, LiveFacts, PartitionState
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Balance, CreateTopic, Heal, Isolate, MigrateIdc, Task
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.model.wire import orders as wire
+from guardian.model.wire import parts as wire
 from guardian.model.wire.federation import cluster_to_proto
 from guardian.planning.model import PlansConfig
 from guardian.planning.orders import CreateTopicOrder, IsolateOrder, MigrateIdcOrder, PlanOrder
@@ -37,6 +38,16 @@ MOVES = tuple(
 )
 
 
+FACTS = LiveFacts(
+    "live",
+    7,
+    {1: BrokerNode(1, "h", 9092, "r")},
+    {TopicPartition("t", number): PartitionState(1, (1,), (1,)) for number in range(30)},
+    {},
+    (),
+)
+
+
 class Played(LivePlanner):
     """Its search is played: it answers when it is let go, and remembers what it was asked."""
 
@@ -45,6 +56,11 @@ class Played(LivePlanner):
         self.asked: list[tuple[str, Task, PlannerSettings | None, int]] = []
         self.go, self.given_up = threading.Event(), list[str]()
         self.go.set()
+
+    def facts(self, cluster: str) -> LiveFacts:
+        if cluster != "live":
+            raise ClusterUnavailable(f"cluster {cluster} does not answer")
+        return FACTS
 
     def plan(
         self,
@@ -119,6 +135,29 @@ def test_an_order_becomes_a_task_by_the_directory_and_settings_by_the_members_ow
 def test_a_plan_larger_than_a_message_comes_whole(client: GuardianClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_PART_BYTES", 100)
     assert client.make_plan("live", PlanOrder(Heal())).moves == MOVES
+
+
+def test_what_kafka_shows_comes_whole_for_who_may_see_it(
+    tmp_path: Path, planner: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MAX_PART_BYTES", 100)
+    guarded = Guarded(tmp_path, live_planner=planner)
+    guarded.member.store.put_cluster(cluster_to_proto(Cluster("other-1", "h:9092", "other")))
+
+    def client_of(name: str) -> GuardianClient:
+        return GuardianClient([guarded.member.endpoint], 10.0, bearing=bearer(guarded.token[name]))
+
+    try:
+        with client_of("vic") as vic:  # of all
+            assert vic.live_facts("live") == FACTS
+            with pytest.raises(ClusterUnavailable, match="cluster other-1 does not answer"):
+                vic.live_facts("other-1")
+            with pytest.raises(NotFound, match="'nope' is not registered"):
+                vic.live_facts("nope")
+        with client_of("olga") as olga, pytest.raises(NotAllowed, match="olga is not viewer on cluster live"):
+            olga.live_facts("live")  # she is of others
+    finally:
+        guarded.stop()
 
 
 def test_what_cannot_be_planned_is_told(client: GuardianClient) -> None:
