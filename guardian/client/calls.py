@@ -43,6 +43,7 @@ _MAX_PAUSE_S = 1.0
 _LAST_ROUND_S = 0.1  # with less left another round would only be cut off
 _MAX_SESSIONS = 3  # for one change
 _SILENT_S = 15.0  # a member that tells of work in a stream says something more often
+_LOOK_S = 0.25  # between two looks at whether an answer is still awaited
 _FILES_S = 1.0  # between two looks at the certificate's files
 
 _Request = TypeVar("_Request")
@@ -167,14 +168,22 @@ class Calls:
 
         return self._until_answered(attempt, self._for_change, patience, self.attempts(is_change=True))
 
-    def rehearse(self, rpc: Rpc[_Request, _Reply], request: _Request, at_least_s: float = 0.0) -> _Reply:
+    def rehearse(
+        self,
+        rpc: Rpc[_Request, _Reply],
+        request: _Request,
+        at_least_s: float = 0.0,
+        while_waiting: Callable[[], object] = lambda: None,
+    ) -> _Reply:
         """Asks what a change would do, the leader first, which gets `at_least_s` seconds for it.
 
-        Raises Unavailable when nobody answers in time, and Overloaded at once: who waits in a line is not first.
+        `while_waiting` is called several times a second; an exception that it raises hangs up. Raises Unavailable when
+        nobody answers in time, and Overloaded at once: who waits in a line is not first.
         """
 
         def attempt(stubs: Stubs, timeout_s: float) -> _Reply:
-            return rpc(stubs)(request, timeout=timeout_s, metadata=self._actor_header())
+            call = rpc(stubs).future(request, timeout=timeout_s, metadata=self._actor_header())
+            return _awaited(call, while_waiting)
 
         timeout_s = max(self.timeout_s, at_least_s / SLOW)
         attempts = Attempts(time.monotonic() + timeout_s, timeout_s, is_change=False, waits=False)
@@ -455,6 +464,18 @@ class Calls:
             with self._session_changed:
                 session.release(sequence)
                 self._session_changed.notify_all()
+
+
+def _awaited(call: grpc.Future[_Reply], while_waiting: Callable[[], object]) -> _Reply:
+    """Return what a call is answered; one that whoever waits gives up is cancelled, so that the member hears of it."""
+    try:
+        while True:
+            try:
+                return call.result(_LOOK_S)
+            except grpc.FutureTimeoutError:
+                while_waiting()
+    finally:
+        call.cancel()  # nothing, once it has ended
 
 
 class _Silent(grpc.RpcError):

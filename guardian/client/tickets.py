@@ -97,6 +97,7 @@ class TicketCalls:
         author: str,
         idempotency_key: str = "",
         plan_s: float = 0.0,
+        while_waiting: Callable[[], object] = lambda: None,
         **others: Unpack[TicketOptions],
     ) -> tuple[Ticket, Plan | None]:
         """Makes a ticket that asks for brokers to be removed, restarted, ...; arguments as those of `create_ticket`.
@@ -104,6 +105,7 @@ class TicketCalls:
         With `dry_run` nothing is stored, and the plan says what the ticket would do: moves, and sentences in its notes;
         raises InvalidInput where it would be refused, and Overloaded at once where too many plans wait. That takes as
         long as a plan does: many seconds, of which a member gets `plan_s` at least, whatever the client's time-out.
+        `while_waiting` is called several times a second then; an exception that it raises gives the plan up.
         """
         request = tickets_pb2.CreateTicketRequest(
             plan=tickets_pb2.Plan(cluster=cluster),
@@ -113,7 +115,7 @@ class TicketCalls:
             **others,
         )
         reply = (
-            self._calls.rehearse(lambda stubs: stubs.tickets.CreateTicket, request, plan_s)
+            self._calls.rehearse(lambda stubs: stubs.tickets.CreateTicket, request, plan_s, while_waiting)
             if request.dry_run
             else self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
         )

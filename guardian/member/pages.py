@@ -19,7 +19,7 @@ from guardian.console.rendering import STATIC_PATH, THEME_COOKIE, Renderer, stat
 from guardian.console.sections import Section
 from guardian.errors import NotFound
 from guardian.member import reading
-from guardian.planning.pages import asked, measured, plans
+from guardian.planning.pages import measured, plans
 from guardian.security.rules.routing import OPEN, access
 from guardian.tickets.pages import tickets
 from guardian.web.parts import WebParts
@@ -84,4 +84,4 @@ def own(where: str) -> str:
 
 def sections_of_all() -> tuple[Section, ...]:
     """Who adds pages names their function here: it gets the WebParts, the Renderer and the feeds."""
-    return (reading.pages, tickets.pages, plans.pages, asked.pages, measured.pages)
+    return (reading.pages, tickets.pages, plans.pages, measured.pages)

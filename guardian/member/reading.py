@@ -1,4 +1,4 @@
-"""The pages that only read, and what they share: one set of kept looks."""
+"""The pages that only read, those by which plans are asked for, and what they share: one set of kept looks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from guardian.console.topic import TopicPages
 from guardian.console.views import Views
 from guardian.federation.pages import TenantPages
 from guardian.health.pages import FindingPages
+from guardian.planning.pages.asked import AskPages
 from guardian.web.parts import WebParts
 
 
 def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
     looks = Looks(web)
     views = Views(looks, render, feeds)
+    asks = AskPages(web, render, looks)
     router = APIRouter()
     for made in (
         FederationPages(views),
@@ -33,6 +35,7 @@ def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
         TenantPages(views),
         FindingPages(views),
         MemberPages(web, views),
+        asks,
     ):
         router.include_router(router_of(made, web.form_guard))
-    return Pages(router, looks.close)
+    return Pages(router, asks.close, looks.close)

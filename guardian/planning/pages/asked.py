@@ -21,10 +21,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from guardian.client import GuardianClient
 from guardian.console.filling import Field, Shape
-from guardian.console.live import LiveFeeds
+from guardian.console.looking import Looks
 from guardian.console.paging import Asked
 from guardian.console.rendering import Renderer, is_part
-from guardian.console.sections import Pages, get, post, router_of
+from guardian.console.sections import get, post
 from guardian.console.urls import url
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound, Overloaded
 from guardian.model.operation import Ask
@@ -54,18 +54,13 @@ async def _typed(request: Request) -> Mapping[str, str]:
 Typed = Annotated[Mapping[str, str], Depends(_typed)]
 
 
-def pages(web: WebParts, render: Renderer, _: LiveFeeds) -> Pages:
-    """The section of what is asked for."""
-    made = AskPages(web, render)
-    return Pages(router_of(made, web.form_guard), made.close)
-
-
 class AskPages:
     """Handlers run in a pool of threads; what they wait for is short: plans are made by threads of their own."""
 
-    def __init__(self, web: WebParts, render: Renderer) -> None:
+    def __init__(self, web: WebParts, render: Renderer, looks: Looks) -> None:
         self._web = web
         self._render = render
+        self._looks = looks
         self._asked = AskedPlans(web.now_ms)
         self._drawn: Recent[str, DrawnPlan] = Recent(_DRAWN_S, _MOST_DRAWN)
 
@@ -211,10 +206,7 @@ class AskPages:
 
     def _above(self, request: Request, cluster: str) -> tuple[tuple[str, str], ...]:
         """Return the way to the cluster. Raises NotFound, also for one that the person may not see."""
-        person = self._web.user_of(request)
-        names = {each.name for each in self._web.client_for(person).list_clusters()}
-        if cluster not in names or not person.sees(cluster):
-            raise NotFound(f"cluster is {cluster!r}, which is not registered: see the federation's page")
+        self._looks.cluster(request, cluster)
         return (("Federation", url("")), (cluster, url("clusters", cluster)))
 
 
@@ -262,10 +254,17 @@ def _plan_of(client: GuardianClient, cluster: str, order: PlanOrder, tell: Told)
 
 
 def _rehearsed(client: GuardianClient, cluster: str, ask: Ask, author: str, throttle: int, tell: Told) -> Plan:
-    """Return what the operation would do now. It can't be ended half way: it stores nothing, its answer is dropped."""
-    tell("what it would do is looked at")
+    """Return what the operation would do now; ends with what `tell` raises, and the member's plan with it."""
+    looks = partial(tell, "what it would do is looked at")
+    looks()
     ticket, plan = client.ask_for(
-        cluster, ask, author=author, throttle=throttle, dry_run=True, plan_s=PlansConfig().longest_s
+        cluster,
+        ask,
+        author=author,
+        throttle=throttle,
+        dry_run=True,
+        plan_s=PlansConfig().longest_s,
+        while_waiting=looks,
     )
     return plan if plan is not None else Plan(cluster, ticket.kind, ())
 

@@ -36,6 +36,7 @@ _PARTITIONS = Field(
 )
 _FACTOR = Field("replication_factor", "Replicas", Shape.COUNT, "of each partition", default="3", is_required=True)
 THROTTLE = "throttle"
+WINDOW = "window"
 SETTINGS = (
     Field(THROTTLE, "Throttle", Shape.RATE, "bytes/s a broker, for copies", default=bytes_text(DEFAULT_THROTTLE)),
     Field("max_bytes", "Copy at most", Shape.BYTES, "the best plan for it", "any"),
@@ -43,6 +44,7 @@ SETTINGS = (
     Field("target_spread", "Spread asked for", Shape.NUMBER, "max/mean - 1 of brokers", "0.08"),
     Field("goals", "Soft goals", Shape.WORDS, "by Guardian's or Cruise Control's names", "all"),
     Field("exclude_topics", "Topics that stay", Shape.WORDS, "a star at the end stands for any rest", "none"),
+    Field(WINDOW, "Window", Shape.DURATION, "how much of the newest traffic counts, up to 1h", "the usual"),
 )
 
 
@@ -65,7 +67,7 @@ class PlanForm:
         """Return what was asked for, as typed into the fields. Raises InvalidInput."""
         task = self.make(**values_of(self.fields, given))
         changes = values_of(SETTINGS, given)
-        excluded = changes.pop("exclude_topics", ())
+        excluded, window_ms = changes.pop("exclude_topics", ()), changes.pop(WINDOW, 0)
         if "max_seconds" in changes:
             changes["max_seconds"] /= 1000
         for name in ("throttle", "max_bytes"):
@@ -73,7 +75,7 @@ class PlanForm:
                 changes[name] = float(changes[name])
         if changes.get(THROTTLE) == PlannerSettings().throttle:
             del changes[THROTTLE]  # as shown before anybody typed: the member's own holds
-        return PlanOrder(task, changes, excluded)
+        return PlanOrder(task, changes, excluded, window_ms)
 
 
 @dataclass(frozen=True, slots=True)

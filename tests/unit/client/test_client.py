@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -21,7 +22,7 @@ from guardian.health.service import InsightServicer
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.replication.store.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
-from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
+from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, records_pb2, tiering_pb2
 from raft import errors as raft_errors
 from tests.patience import CALL_S
 from tests.unit.member.member import Member, plan
@@ -385,8 +386,42 @@ def test_what_a_change_would_do_is_waited_for_as_long_as_asked_and_not_for_a_tur
     with GuardianClient(["127.0.0.1:1"], timeout_s=5.0) as client:
         for at_least_s in (0.0, 480.0):
             with pytest.raises(Overloaded, match="five plans of ann wait"):
-                client._calls.rehearse(lambda _: cast("Any", refuse), federation_pb2.GetMemberRequest(), at_least_s)
+                client._calls.rehearse(
+                    lambda _: cast("Any", SimpleNamespace(future=refuse)), federation_pb2.GetMemberRequest(), at_least_s
+                )
     assert given_s == [pytest.approx(5.0 * SLOW), pytest.approx(480.0, rel=0.01)]
+
+
+class _NeverDone(federation_pb2_grpc.FederationServicer):
+    """Answers nothing until whoever asked has hung up."""
+
+    def __init__(self) -> None:
+        self.hung_up = threading.Event()
+
+    def GetMember(self, _: object, context: grpc.ServicerContext) -> federation_pb2.Member:  # noqa: N802  gRPC's name
+        context.add_callback(self.hung_up.set)
+        self.hung_up.wait(CALL_S)
+        return federation_pb2.Member()
+
+
+def test_what_a_change_would_do_is_hung_up_on_once_nobody_wants_it() -> None:
+    server, member = grpc.server(ThreadPoolExecutor(4)), _NeverDone()
+    federation_pb2_grpc.add_FederationServicer_to_server(member, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+
+    def give_up() -> None:
+        raise Unavailable("it was given up")
+
+    try:
+        with GuardianClient([f"127.0.0.1:{port}"], timeout_s=CALL_S) as client:
+            with pytest.raises(Unavailable, match="given up"):
+                client._calls.rehearse(
+                    lambda stubs: stubs.federation.GetMember, federation_pb2.GetMemberRequest(), 0.0, give_up
+                )
+            assert member.hung_up.wait(CALL_S)
+    finally:
+        server.stop(None)
 
 
 @pytest.mark.slow
