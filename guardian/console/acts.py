@@ -78,6 +78,15 @@ def acts_of_topic(cluster: str, topic: str) -> tuple[Act, ...]:
     )
 
 
+def acts_of_crossing(cluster: str, topic: str) -> tuple[Act, ...]:
+    """Return what may be asked for about a topic whose bytes cross a line between IDCs."""
+    return (
+        _act(cluster, "Move to other IDCs", "migrate-idc", topics=topic),
+        _act(cluster, "Move its leaders", "leaders", topics=topic),
+        _act(cluster, "Isolate", "isolate-label", topics=topic),
+    )
+
+
 def acts_of_tenant(clusters: Sequence[str], tenant: str) -> tuple[Act, ...]:
     """Return what may be asked for about a tenant in each of the clusters."""
     return tuple(

@@ -31,6 +31,7 @@ from guardian.web.parts import Person, WebParts
 from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
 
 HOUR_MS = 3_600_000
+_MOST_CROSSERS = 10  # of each line
 _MOST_ON_BOARD = 300  # clusters: reading the lake takes a part of a second each
 
 
@@ -79,6 +80,7 @@ class Looks:
         self._copying = self._keep(self._look_copying, 2, 10, short_s)
         self._directory = self._keep(self._look_directory, 5, 30, short_s)
         self._members = self._keep(self._look_members, 1, 1)
+        self._link_use = self._keep(self._look_link_use, 30, 300, short_s)
 
     def close(self) -> None:
         for close in self._closing:
@@ -183,6 +185,10 @@ class Looks:
         """Asks Kafka."""
         return self._quotas.of(_By(self._web.user_of(request), cluster))
 
+    def link_use(self, request: Request) -> insight_pb2.LinkUseReport:
+        """Of the last hour: what crosses lines between IDCs, of clusters that the person may see, and by whom."""
+        return self._link_use.of(_By(self._web.user_of(request)))
+
     def costs(
         self, request: Request, cluster: Cluster
     ) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
@@ -283,6 +289,10 @@ class Looks:
         if broker is None:
             return self._client(key).topic_activity(cluster, topic, since_ms, until_ms, 50)
         return self._client(key).broker_activity(cluster, broker, since_ms, until_ms, 50)
+
+    def _look_link_use(self, key: _By) -> insight_pb2.LinkUseReport:
+        until_ms = self._web.now_ms() + 1
+        return self._client(key).link_use(max(0, until_ms - HOUR_MS), until_ms, (), _MOST_CROSSERS)
 
     def _look_settings(self, key: _By) -> insight_pb2.DescribeTopicsReply:
         cluster, topic = key.asked

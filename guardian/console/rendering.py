@@ -27,6 +27,7 @@ from markupsafe import Markup
 from guardian.console.acts import (
     acts_of_broker,
     acts_of_cluster,
+    acts_of_crossing,
     acts_of_finding,
     acts_of_log_dirs,
     acts_of_tenant,
@@ -52,7 +53,8 @@ _LAYOUT = "\n\r\t"
 _ACTS = {
     act.__name__: act
     for act in (
-        acts_of_broker, acts_of_cluster, acts_of_finding, acts_of_log_dirs, acts_of_tenant, acts_of_topic
+        acts_of_broker, acts_of_cluster, acts_of_crossing, acts_of_finding, acts_of_log_dirs, acts_of_tenant,
+        acts_of_topic,
     )
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from guardian.console.topic import TopicPages
 from guardian.console.views import Views
 from guardian.federation.pages import TenantPages
 from guardian.health.pages import FindingPages
+from guardian.links.pages import LinkPages
 from guardian.planning.pages.asked import AskPages
 from guardian.web.parts import WebParts
 
@@ -34,6 +35,7 @@ def pages(web: WebParts, render: Renderer, feeds: LiveFeeds) -> Pages:
         CostPages(views),
         TenantPages(views),
         FindingPages(views),
+        LinkPages(views),
         MemberPages(web, views),
         asks,
     ):

@@ -11,6 +11,7 @@ from guardian.console.acts import (
     Act,
     acts_of_broker,
     acts_of_cluster,
+    acts_of_crossing,
     acts_of_finding,
     acts_of_log_dirs,
     acts_of_tenant,
@@ -30,6 +31,7 @@ ACTS = [
     *acts_of_broker("a b", 3),
     *acts_of_log_dirs("a b", 3, ["/data/a", "/data/b"]),
     *acts_of_topic("a b", "orders"),
+    *acts_of_crossing("a b", "orders"),
     *acts_of_tenant(["a b"], "pay"),
     *FINDINGS,
 ]

@@ -51,6 +51,7 @@ PATHS = (
     "/console/tenants/pay/usage?cluster=live",
     "/console/machines",
     "/console/findings",
+    "/console/links",
     "/console/members",
     "/console/audit",
 )
