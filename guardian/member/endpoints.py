@@ -77,8 +77,9 @@ def serve_grpc(
 
 def serve_http(parts: MemberParts, measured: Measured, security: Security, stack: ExitStack) -> None:
     """Serve metrics, the console and REST until `stack` ends."""
-    web = _web(parts, measured, security, stack)
-    rest = _rest(parts, web.client_for, stack)
+    tasks = _user_tasks(parts, stack)
+    web = _web(parts, measured, security, tasks, stack)
+    rest = _rest(parts, web.client_for, tasks, stack)
     routers: list[APIRouter] = [*security.routers(), *rest.routers]
     tls = parts.tls.http
     http = HttpServer(
@@ -177,7 +178,9 @@ def _interceptors(parts: MemberParts, security: Security) -> list[grpc.aio.Serve
     ]
 
 
-def _web(parts: MemberParts, measured: Measured, security: Security, stack: ExitStack) -> WebParts:
+def _web(
+    parts: MemberParts, measured: Measured, security: Security, tasks: ReplicatedUserTasks, stack: ExitStack
+) -> WebParts:
     config, store = parts.config, parts.group.store
     pages = {path: CollectorRegistry() for path in METRIC_PAGES}
     pages[MEMBER_METRICS].register(MemberMetrics(measured))
@@ -199,6 +202,7 @@ def _web(parts: MemberParts, measured: Measured, security: Security, stack: Exit
         cautions=cautions_of(config),
         body_s=config.ports.body_s,
         live_pages=config.ports.live_pages,
+        asked=tasks,
     )
 
 
@@ -209,7 +213,9 @@ def _user_tasks(parts: MemberParts, stack: ExitStack) -> ReplicatedUserTasks:
     return tasks
 
 
-def _rest(parts: MemberParts, client_for: Callable[[Person], GuardianClient], stack: ExitStack) -> Rest:
+def _rest(
+    parts: MemberParts, client_for: Callable[[Person], GuardianClient], tasks: ReplicatedUserTasks, stack: ExitStack
+) -> Rest:
     config = parts.config
     rest_parts = RestParts(
         client_for,
@@ -217,7 +223,7 @@ def _rest(parts: MemberParts, client_for: Callable[[Person], GuardianClient], st
         parts.planner,
         connect_by_name(parts.group.cluster, parts.kafka.for_rpc),
         LakeRates(config.lake, now_ms),
-        _user_tasks(parts, stack),
+        tasks,
         parts.group.store.now_ms,
         config.rest.default_cluster,
         config.plans.longest_s,

@@ -52,6 +52,16 @@ class ReplicatedUserTasks:
         """Return the tasks of a cluster."""
         return tuple(user_task_from_proto(task) for task in self._store.read().user_tasks(cluster))
 
+    def find(self, task_id: str) -> UserTaskRecord | None:
+        """Return the task of that id, of whichever cluster."""
+        tasks = self._store.read().user_tasks()
+        return next((user_task_from_proto(task) for task in tasks if task.id == task_id), None)
+
+    def is_over(self, cluster: str, task_id: str) -> bool:
+        """Return whether this member has heard that a task is over; waits for nobody."""
+        tasks = self._store.read_local().user_tasks(cluster)
+        return any(task.id == task_id and task.state != user_tasks_pb2.USER_TASK_ACTIVE for task in tasks)
+
     def answer(self, cluster: str, task_id: str) -> UserTaskAnswer | None:
         """Return what a task was answered with; None: nothing is kept."""
         return unpacked_answer(self._store.read_local().user_task_answer(cluster, task_id))

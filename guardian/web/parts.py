@@ -14,6 +14,7 @@ from fastapi import Request
 from prometheus_client import CollectorRegistry
 
 from guardian.client import GuardianClient
+from guardian.planning.model import UserTaskAnswer, UserTaskRecord
 from guardian.web.observed import NothingObserved, Observed
 
 
@@ -25,6 +26,39 @@ class Person(Protocol):
 
     def sees(self, cluster: str) -> bool:
         """Whether what is said of the cluster may be shown to him."""
+
+
+class AskedStore(Protocol):
+    """What the group knows of plans that people asked for, as guardian.planning.store.ReplicatedUserTasks; each call
+    raises GuardianError."""
+
+    def put(self, record: UserTaskRecord, answers: tuple[UserTaskAnswer, ...] = ()) -> None:
+        """Keep one, with the first of the answers that is small enough."""
+
+    def find(self, task_id: str) -> UserTaskRecord | None:
+        """The one of that id."""
+
+    def is_over(self, cluster: str, task_id: str) -> bool:
+        """Whether this member has heard that one is over."""
+
+    def answer(self, cluster: str, task_id: str) -> UserTaskAnswer | None:
+        """What one came to; None: nothing is kept."""
+
+
+class _NothingAsked:
+    """A group that is told of nothing: a member knows its own plans alone."""
+
+    def put(self, record: UserTaskRecord, answers: tuple[UserTaskAnswer, ...] = ()) -> None:
+        """Keep nothing."""
+
+    def find(self, task_id: str) -> UserTaskRecord | None:  # noqa: ARG002
+        return None
+
+    def is_over(self, cluster: str, task_id: str) -> bool:  # noqa: ARG002
+        return False
+
+    def answer(self, cluster: str, task_id: str) -> UserTaskAnswer | None:  # noqa: ARG002
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +94,7 @@ class WebParts:
     discovery, of the clusters that fit, or raises a GuardianError; `metrics` are the pages by path, `scraper_of` says
     for whom, and `sinks` of which clusters a sink gets events (none: of all); `cautions` are sentences on how the
     member was configured. The whole body of a request has `body_s`; a person may have `live_pages` open that show what
-    changes as it does."""
+    changes as it does. `asked` is what the group knows of plans that people asked for."""
 
     member: str
     client_for: Callable[[Person], GuardianClient]
@@ -79,6 +113,7 @@ class WebParts:
     cautions: tuple[str, ...] = ()
     body_s: float = 60.0
     live_pages: int = 20
+    asked: AskedStore = field(default_factory=_NothingAsked)
 
     def client(self, request: Request) -> GuardianClient:
         """For whoever asks."""

@@ -31,7 +31,8 @@ from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.planning.model import PlansConfig
 from guardian.planning.orders import PlanOrder
-from guardian.planning.pages.asked_plans import AskedPlan, AskedPlans, Make, Told
+from guardian.planning.pages.asked_plan import AskedPlan
+from guardian.planning.pages.asked_plans import AskedPlans, Make, Told
 from guardian.planning.pages.asking import FORMS, THROTTLE, AskForm, PlanForm
 from guardian.planning.pages.asking import Form as AskedFor
 from guardian.planning.pages.plans_view import DrawnPlan, drawn, shown_plan
@@ -61,7 +62,7 @@ class AskPages:
         self._web = web
         self._render = render
         self._looks = looks
-        self._asked = AskedPlans(web.now_ms)
+        self._asked = AskedPlans(web.now_ms, web.asked)
         self._drawn: Recent[str, DrawnPlan] = Recent(_DRAWN_S, _MOST_DRAWN)
 
     def close(self) -> None:

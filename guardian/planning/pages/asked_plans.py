@@ -1,7 +1,8 @@
 """Plans that people ask for in the browser, from the form until they have become tickets, or nobody looks any more.
 
-They are this member's: another one, or this one after a restart, does not know them, and nothing is lost but the time.
-Who waits holds a thread of a pool of its own; whose turn it is says the member's desk, as for every plan.
+The member that was asked makes it; all others hear of it by the group (asked_kept), so that whichever a load balancer
+leads to shows it, makes its ticket or gives it up. Who waits holds a thread of a pool of its own; whose turn it is says
+the member's desk, as for every plan.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import structlog
 
 from guardian.errors import GuardianError, NotFound, Overloaded, Unavailable
 from guardian.model.plan import Plan
-from guardian.web.parts import Person
+from guardian.planning.pages.asked_kept import answers_of, asked_of, is_of_console, record_of
+from guardian.planning.pages.asked_plan import AskedPlan
+from guardian.web.parts import AskedStore, Person
 
 _log = structlog.get_logger(__name__)
 _MOST = 200
@@ -29,32 +32,12 @@ Told = Callable[[str], None]
 Make = Callable[[Told], Plan]
 
 
-@dataclass(frozen=True, slots=True)
-class AskedPlan:
-    """`given` is what was typed into the form `form` for `cluster`; `doing` what is done for it now. Once it is over
-    it has a plan, or an error."""
-
-    id: str
-    person: Person
-    cluster: str
-    form: str
-    given: Mapping[str, str] = field(default_factory=dict)
-    began_ms: int = 0
-    doing: str = ""
-    plan: Plan | None = None
-    error: GuardianError | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether nothing is done for it any more."""
-        return self.plan is not None or self.error is not None
-
-
 class AskedPlans:
-    """Thread-safe. Keeps the newest 200; those under way are never forgotten."""
+    """Thread-safe. Keeps the newest 200; those under way are never forgotten. `store` is what the group knows."""
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    def __init__(self, now_ms: Callable[[], int], store: AskedStore) -> None:
         self._now_ms = now_ms
+        self._store = store
         self._lock = threading.Lock()
         self._asked: OrderedDict[str, AskedPlan] = OrderedDict()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="asked-plan")
@@ -76,36 +59,48 @@ class AskedPlans:
                 )
             self._asked[asked.id] = asked
             self._make_room()
+        self._keep(asked)
         self._pool.submit(self._run, asked.id, make)
         return asked
 
     def of(self, person: Person, asked_id: str) -> AskedPlan:
-        """Return one of the person's. Raises NotFound."""
+        """Return one of the person's, whichever member was asked. Raises NotFound, and GuardianError where the group
+        can't say."""
         with self._lock:
             asked = self._asked.get(asked_id)
+        if asked is None:
+            record = self._store.find(asked_id)
+            if record is not None and is_of_console(record) and record.person == person.name:
+                return asked_of(record, self._store.answer(record.cluster, record.id), person)
         if asked is None or asked.person != person:
-            raise NotFound(
-                f"plan {asked_id[:40]!r}: this member does not know it; another one was asked, or it is long ago: ask "
-                "again"
-            )
+            raise NotFound(f"plan {asked_id[:40]!r}: no member knows it, or it is somebody else's; ask again")
         return asked
 
     def give_up(self, person: Person, asked_id: str) -> AskedPlan:
         """End what is done for a plan; one that is over stays as it is. Raises NotFound."""
-        self.of(person, asked_id)
-        return self._change(asked_id, lambda asked: replace(asked, error=Unavailable("it was given up")))
+        asked, given_up = self.of(person, asked_id), Unavailable("it was given up")
+        with self._lock:
+            is_own = asked_id in self._asked
+        if is_own:
+            asked = self._change(asked_id, lambda asked: asked.ended(given_up))
+        elif not asked.is_over:
+            asked = asked.ended(given_up)
+        self._keep(asked)  # who makes it looks there before each step
+        return asked
 
     def close(self) -> None:
         """Give up all."""
         with self._lock:
             waiting = [each.id for each in self._asked.values() if not each.is_over]
         for asked_id in waiting:
-            self._change(asked_id, lambda asked: replace(asked, error=Unavailable("this member ends: ask again")))
+            self._change(asked_id, lambda asked: asked.ended(Unavailable("this member ends: ask again")))
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, asked_id: str, make: Make) -> None:
         def tell(doing: str) -> None:
             asked = self._change(asked_id, lambda asked: replace(asked, doing=doing))
+            if self._store.is_over(asked.cluster, asked_id):
+                asked = self._change(asked_id, lambda asked: asked.ended(Unavailable("it was given up")))
             if asked.error is not None:
                 raise asked.error  # whoever makes it gives it up
 
@@ -113,12 +108,20 @@ class AskedPlans:
             plan = make(tell)
         except GuardianError as error:
             failed = error
-            self._change(asked_id, lambda asked: replace(asked, error=failed))
+            over = self._change(asked_id, lambda asked: asked.ended(failed))
         except Exception:  # noqa: BLE001  whoever waits for it is told
             _log.exception("a plan that was asked for in the browser failed", plan=asked_id)
-            self._change(asked_id, lambda asked: replace(asked, error=Unavailable("it failed: see the member's log")))
+            over = self._change(asked_id, lambda asked: asked.ended(Unavailable("it failed: see the member's log")))
         else:
-            self._change(asked_id, lambda asked: replace(asked, plan=plan))
+            over = self._change(asked_id, lambda asked: asked.made(plan))
+        self._keep(over)
+
+    def _keep(self, asked: AskedPlan) -> None:
+        """Tell the group. Where it can't hear, the plan is this member's alone, and nothing is lost but the time."""
+        try:
+            self._store.put(record_of(asked), answers_of(asked))
+        except GuardianError as error:
+            _log.debug("a plan is not known to other members", plan=asked.id, reason=str(error))
 
     def _change(self, asked_id: str, change: Callable[[AskedPlan], AskedPlan]) -> AskedPlan:
         """Change one that is not over; return it as it is then."""

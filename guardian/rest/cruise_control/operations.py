@@ -31,6 +31,7 @@ from guardian.rest.cruise_control.calls import (
     topics_of,
 )
 from guardian.rest.cruise_control.cluster_state import Seen
+from guardian.rest.cruise_control.endpoints import BY_NAME
 from guardian.rest.cruise_control.kept import info_of, lost, progress_of
 from guardian.rest.cruise_control.parameters import Asked
 from guardian.rest.cruise_control.placing import broker_loads, host_cpu, placement_of
@@ -185,7 +186,8 @@ class Operations:
         known = [self._info(task, now_ms, wants_json=asked.flag("json")) for task in self._tasks.tasks(call.cluster)]
         client = self._parts.client_for(call.user)
         tickets = {ticket.id: ticket for ticket in _lately(client, call.cluster)}
-        kept = {record.id: record for record in self._parts.tasks.tasks(call.cluster)}
+        stored = self._parts.tasks.tasks(call.cluster)
+        kept = {record.id: record for record in stored if record.endpoint in BY_NAME}  # others are the console's
         found = user_tasks.chosen(
             user_tasks.infos([*map(info_of, kept.values()), *known], tickets.values(), call.base),
             asked.words("user_task_ids"),

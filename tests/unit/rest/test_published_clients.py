@@ -19,6 +19,7 @@ import pytest
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
+from guardian.planning.model import UserTaskRecord
 from guardian.planning.store import ReplicatedUserTasks
 from guardian.rest.cruise_control.operations import _RETOLD
 from tests.unit.rest.service import MB, Service
@@ -319,6 +320,14 @@ def test_a_plan_under_way_is_known_to_every_member_and_lost_with_its_own() -> No
     finally:
         go.set()
         service.stop()
+
+
+def test_what_was_asked_for_in_the_browser_is_no_user_task(service: Service) -> None:
+    asked = UserTaskRecord("0123", "live", "console/balance", "topics=a", "", "ann", service.member.now_ms, b"")
+    ReplicatedUserTasks(service.member.store, "g1").put(asked)
+    with another(service, knows_tasks=True) as other:
+        assert "0123" not in other.web.get(TASKS).text
+        assert other.web.get(f"{TASKS}&user_task_ids=0123").status_code == 200
 
 
 def test_a_removal_has_a_summary_of_what_it_planned_so_far(service: Service) -> None:

@@ -25,6 +25,7 @@ from guardian.model.tasks import Relieve
 from guardian.model.ticket import Ticket, TicketState
 from guardian.planning.orders import PlanOrder
 from guardian.planning.pages.asking import FORMS
+from guardian.planning.store import ReplicatedUserTasks
 from guardian.web.parts import Local, Person, WebParts
 from protos.guardian.v1 import planning_pb2
 from tests.patience import until
@@ -45,10 +46,18 @@ class Stage:
         self.answer: Callable[[Progress], Plan] = lambda _: plan(3, 2)
         monkeypatch.setattr(GuardianClient, "make_plan", self._made)
         monkeypatch.setattr(GuardianClient, "ask_for", self._asked_for)
+        self.web = self.served_by("g1")
+
+    def served_by(self, name: str) -> TestClient:
+        """Return the console of a member of the same group."""
         parts = WebParts(
-            "g1", lambda _: self.client, lambda: self.member.now_ms, user_of=lambda _: self.person
-        )  # fmt: skip
-        self.web = TestClient(create_app(parts))
+            name,
+            lambda _: self.client,
+            lambda: self.member.now_ms,
+            user_of=lambda _: self.person,
+            asked=ReplicatedUserTasks(self.member.store, name),
+        )
+        return TestClient(create_app(parts))
 
     def _made(self, cluster: str, order: PlanOrder, on_progress: Progress) -> Plan:
         self.orders.append((cluster, order))
@@ -193,6 +202,24 @@ def test_an_operation_shows_what_it_would_do_then_becomes_a_ticket(stage: Stage)
     assert made[0] == Ask(AskKind.OFFLINE, (3,), shutdown=True)
     assert (made[1]["author"], made[1]["submit"], made[1]["reason"]) == ("ann", True, "a new disk")
     assert made[1]["idempotency_key"]
+
+
+def test_another_member_shows_it_and_makes_the_same_ticket(stage: Stage) -> None:
+    where = stage.asked("relieve", brokers="3", limit="0.7", throttle="20MB")
+    first = stage.web
+    stage.over(where)
+    with stage.served_by("g2") as other:
+        stage.web = other
+        page = stage.over(where)
+        assert "Moves, and why" in page
+        assert "brokers=3" in page
+        made = stage.post(f"{where}/ticket", actor="ann", submit="true")
+    stage.web = first
+    again = stage.post(f"{where}/ticket", actor="ann", submit="true")
+    assert len(stage.orders) == 1
+    (ticket,) = stage.client.tickets()
+    assert ticket.throttle == 20_000_000
+    assert {answer.headers["location"] for answer in (made, again)} == {f"/console/tickets/{ticket.id}"}
 
 
 def test_another_person_sees_nothing_of_it(stage: Stage) -> None:
