@@ -21,7 +21,6 @@ _HELP: Mapping[int, tuple[tuple[str, str, str], ...]] = {
     pb.DISK_FILLS: (("Relieve", "relieve", "brokers"),),
     pb.SLOW_DISK: (("Move leaders away", "leaders", "away_from"), ("Empty", "empty-brokers", "brokers")),
     pb.FENCED_SERVES: (("Restart", "rolling-restart", "brokers"),),
-    pb.LINE_NEAR_LIMIT: (("Move to other IDCs", "migrate-idc", ""),),
 }
 
 
@@ -97,7 +96,9 @@ def acts_of_tenant(clusters: Sequence[str], tenant: str) -> tuple[Act, ...]:
 
 
 def acts_of_finding(finding: pb.Finding) -> tuple[Act, ...]:
-    """Return what helps against a finding where a plan or an operation does."""
+    """Return what helps against a finding where a plan or an operation does; a line leads to who crosses it."""
+    if finding.kind == pb.LINE_NEAR_LIMIT:
+        return (Act("See who crosses it", url("links")),)
     brokers = ", ".join(str(each) for each in finding.brokers)
     return tuple(
         _act(finding.cluster, words, form, **({field: brokers} if field else {}))

@@ -24,6 +24,7 @@ KINDS = cast("list[pb.FindingKind]", pb.FindingKind.values())
 FINDINGS = [
     act
     for kind in KINDS
+    if kind != pb.LINE_NEAR_LIMIT
     for act in acts_of_finding(pb.Finding(kind=kind, cluster="a b", subject="broker 3", brokers=[3]))
 ]
 ACTS = [
@@ -62,3 +63,8 @@ def test_findings_that_a_plan_ends_lead_to_it() -> None:
         kind for kind in KINDS if acts_of_finding(pb.Finding(kind=kind, cluster="c", brokers=[1]))
     }
     assert acts_of_log_dirs("c", 3, []) == ()
+
+
+def test_a_line_near_its_limit_leads_to_who_crosses_it() -> None:
+    (act,) = acts_of_finding(pb.Finding(kind=pb.LINE_NEAR_LIMIT, subject="sh to sz"))
+    assert act.where == "/console/links"
