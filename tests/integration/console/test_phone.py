@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
+from guardian.client import GuardianClient
 from guardian.health.model.finding import FindingKind
+from guardian.model.plan import LoadSummary, Plan
 from protos.guardian.v1 import insight_pb2 as pb
 from tests.integration.browser import PHONE, chromium_browser, settled, window
+from tests.patience import until
 from tests.unit.console.site import Site, site
 from tests.unit.console.test_pages import PATHS
+from tests.unit.member.member import plan
 
 pytestmark = pytest.mark.integration
 
@@ -57,6 +62,18 @@ def with_findings(console: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console.client, "findings", lambda *_: report)
 
 
+def talkative_plan() -> Plan:
+    """Return a plan whose sentences and names are longer than a phone is wide."""
+    long = "log dir 3:/mnt/disks/of.a.very.long.name/kafka-logs of broker 3 keeps more than it was asked to " * 2
+    moves = tuple(replace(move, reason=long, goal="disk_usage") for move in plan(2, 1).moves)
+    loads = tuple(
+        LoadSummary(broker, log_dir, 3e6 * broker, 5e6, "disk_io")
+        for broker in (1, 2, 3)
+        for log_dir in ("", "/mnt/disks/of.a.very.long.name/kafka-logs")
+    )
+    return Plan("live", "balance", moves, loads=loads, notes=(long,), unmet=(long,), input=long)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with chromium_browser() as browser:
@@ -69,6 +86,26 @@ def test_every_page_is_as_wide_as_a_phone(chromium: Browser, tmp_path: Path, mon
         page = context.new_page()
         serve(page, console)
         for path in PATHS:
+            page.goto(ORIGIN + path)
+            settled(page)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= PHONE[0], f"{path} is {width} px wide: {widest(page)}"
+
+
+@pytest.mark.long
+def test_a_plan_and_its_ticket_are_as_wide_as_a_phone(
+    chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GuardianClient, "make_plan", lambda *_: talkative_plan())
+    with site(tmp_path) as console, window(chromium, size=PHONE) as context:
+        ticket, _ = console.client.create_ticket(talkative_plan(), author="ann", throttle=10_000_000)
+        asked = console.browser.post("/console/clusters/live/ask/balance", follow_redirects=False).headers["location"]
+        until(lambda: "aria-busy" not in console.page(asked))
+        page = context.new_page()
+        serve(page, console)
+        of_ticket = f"/console/tickets/{ticket.id}"
+        parts = ("", "/plan", "/measured")
+        for path in (asked, *(of_ticket + part for part in parts), "/console/tickets", "/console/plans"):
             page.goto(ORIGIN + path)
             settled(page)
             width = page.evaluate("document.documentElement.scrollWidth")
