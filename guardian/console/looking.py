@@ -80,7 +80,7 @@ class Looks:
         self._copying = self._keep(self._look_copying, 2, 10, short_s)
         self._directory = self._keep(self._look_directory, 5, 30, short_s)
         self._members = self._keep(self._look_members, 1, 1)
-        self._link_use = self._keep(self._look_link_use, 30, 300, short_s)
+        self._link_use = self._keep(self._look_link_use, 30, 300)
 
     def close(self) -> None:
         for close in self._closing:
