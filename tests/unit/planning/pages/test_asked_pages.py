@@ -1,6 +1,6 @@
 """Asking for a plan in the browser, from the form to the ticket, in front of a member; only the plan is given.
 
-On real brokers: tests/integration/whole/test_browser_job.py.
+On real brokers: tests/integration/whole/test_both_stories.py.
 """
 
 from __future__ import annotations
