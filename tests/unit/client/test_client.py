@@ -22,7 +22,7 @@ from guardian.health.service import InsightServicer
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.replication.store.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
-from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, records_pb2, tiering_pb2
+from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft import errors as raft_errors
 from tests.patience import CALL_S
 from tests.unit.member.member import Member, plan
@@ -392,21 +392,21 @@ def test_what_a_change_would_do_is_waited_for_as_long_as_asked_and_not_for_a_tur
     assert given_s == [pytest.approx(5.0 * SLOW), pytest.approx(480.0, rel=0.01)]
 
 
-class _NeverDone(federation_pb2_grpc.FederationServicer):
-    """Answers nothing until whoever asked has hung up."""
+def test_what_a_change_would_do_is_hung_up_on_once_nobody_wants_it() -> None:
+    hung_up = threading.Event()
 
-    def __init__(self) -> None:
-        self.hung_up = threading.Event()
-
-    def GetMember(self, _: object, context: grpc.ServicerContext) -> federation_pb2.Member:  # noqa: N802  gRPC's name
-        context.add_callback(self.hung_up.set)
-        self.hung_up.wait(CALL_S)
+    def never_done(_: object, context: grpc.ServicerContext) -> federation_pb2.Member:
+        context.add_callback(hung_up.set)
+        hung_up.wait(CALL_S)
         return federation_pb2.Member()
 
-
-def test_what_a_change_would_do_is_hung_up_on_once_nobody_wants_it() -> None:
-    server, member = grpc.server(ThreadPoolExecutor(4)), _NeverDone()
-    federation_pb2_grpc.add_FederationServicer_to_server(member, server)
+    handler = grpc.unary_unary_rpc_method_handler(
+        never_done, federation_pb2.GetMemberRequest.FromString, federation_pb2.Member.SerializeToString
+    )
+    server = grpc.server(ThreadPoolExecutor(4))
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("guardian.v1.Federation", {"GetMember": handler}),)
+    )
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
 
@@ -419,7 +419,7 @@ def test_what_a_change_would_do_is_hung_up_on_once_nobody_wants_it() -> None:
                 client._calls.rehearse(
                     lambda stubs: stubs.federation.GetMember, federation_pb2.GetMemberRequest(), 0.0, give_up
                 )
-            assert member.hung_up.wait(CALL_S)
+            assert hung_up.wait(CALL_S)
     finally:
         server.stop(None)
 
