@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,36 +129,90 @@ class Topic:
         _require_number(f"expected_bytes_out_per_s of topic {self.name}", self.expected_bytes_out_per_s, _MAX_U64)
 
 
+class IdcPlacement(NamedTuple):
+    """Where the replicas of a partition live that has as many as this places: (data centre, how many), sorted."""
+
+    replicas: tuple[tuple[str, int], ...]
+
+    @property
+    def factor(self) -> int:
+        """The replication factor of the topics that this is for."""
+        return sum(count for _, count in self.replicas)
+
+
 @dataclass(frozen=True, slots=True)
 class IdcPolicy:
-    """Where the replicas of a partition live: `replicas` is (data centre, how many), sorted."""
+    """Where the replicas of a partition live: `replicas` is (data centre, how many), sorted.
+
+    `other_factors` says it for topics of other replication factors, each once, in ascending order.
+    """
 
     name: str
     replicas: tuple[tuple[str, int], ...]
     preferred_leader_idc: str = ""
+    other_factors: tuple[IdcPlacement, ...] = ()
 
     def __post_init__(self) -> None:
         _require_name("name of the IDC policy", self.name)
-        if not 1 <= len(self.replicas) <= _MAX_IDCS:
-            raise InvalidInput(
-                f"replicas of IDC policy {self.name} names {len(self.replicas)} data centres: use 1 to {_MAX_IDCS}"
-            )
+        self._require_counts("replicas", self.replicas)
+        for each in self.other_factors:
+            self._require_counts("other_factors", each.replicas)
         idcs = [idc for idc, _ in self.replicas]
-        if len(set(idcs)) != len(idcs):
-            raise InvalidInput(f"replicas of IDC policy {self.name} names a data centre twice: {idcs}")
-        for idc, count in self.replicas:
-            _require_text("data centre", idc)
-            if not idc or not 1 <= count <= _MAX_REPLICAS:
-                raise InvalidInput(
-                    f"replicas of IDC policy {self.name} has {count} in {idc!r}: "
-                    f"give a data centre and 1 to {_MAX_REPLICAS}"
-                )
+        if len(set(self.factors)) != len(self.factors):
+            raise InvalidInput(
+                f"other_factors of IDC policy {self.name}: a replication factor has two placements "
+                f"(got {sorted(self.factors)}); keep one of each"
+            )
+        if len(self.other_factors) > _MAX_REPLICAS:
+            raise InvalidInput(
+                f"other_factors of IDC policy {self.name}: too many (got {len(self.other_factors)}); "
+                f"keep {_MAX_REPLICAS}"
+            )
         if self.preferred_leader_idc and self.preferred_leader_idc not in idcs:
             raise InvalidInput(
                 f"preferred_leader_idc of IDC policy {self.name} is {self.preferred_leader_idc!r}: "
                 f"use one that has replicas, {', '.join(sorted(idcs))}"
             )
         object.__setattr__(self, "replicas", tuple(sorted(self.replicas)))
+        others = (IdcPlacement(tuple(sorted(each.replicas))) for each in self.other_factors)
+        object.__setattr__(self, "other_factors", tuple(sorted(others, key=lambda each: each.factor)))
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """The replication factors of which it says where their replicas live, that of `replicas` first."""
+        return tuple(each.factor for each in (IdcPlacement(self.replicas), *self.other_factors))
+
+    @property
+    def idcs(self) -> frozenset[str]:
+        """The data centres where replicas of some replication factor live."""
+        return frozenset(idc for each in (IdcPlacement(self.replicas), *self.other_factors) for idc, _ in each.replicas)
+
+    def of_factor(self, factor: int) -> IdcPolicy:
+        """Return the policy as it is for topics of this replication factor: itself where it says nothing of that.
+
+        Leaders are preferred nowhere where that factor has no replica in the preferred data centre.
+        """
+        found = next((each.replicas for each in self.other_factors if each.factor == factor), None)
+        if found is None:
+            return self
+        leads = self.preferred_leader_idc if self.preferred_leader_idc in dict(found) else ""
+        return IdcPolicy(self.name, found, leads)
+
+    def _require_counts(self, field: str, replicas: Sequence[tuple[str, int]]) -> None:
+        if not 1 <= len(replicas) <= _MAX_IDCS:
+            raise InvalidInput(
+                f"{field} of IDC policy {self.name} names {len(replicas)} data centres: use 1 to {_MAX_IDCS}"
+            )
+        idcs = [idc for idc, _ in replicas]
+        if len(set(idcs)) != len(idcs):
+            raise InvalidInput(f"{field} of IDC policy {self.name} names a data centre twice: {idcs}")
+        for idc, count in replicas:
+            _require_text("data centre", idc)
+            if not idc or not 1 <= count <= _MAX_REPLICAS:
+                raise InvalidInput(
+                    f"{field} of IDC policy {self.name} has {count} in {idc!r}: "
+                    f"give a data centre and 1 to {_MAX_REPLICAS}"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,8 @@ class Sight:
                 return self._views.has_topic_of_tenant(entry.tenant.name, self._ascending)
             case "idc_policy":
                 policy = entry.idc_policy
-                return self.idcs.issuperset(policy.replicas) or self._views.has_topic_of_policy(
-                    policy.name, self._ascending
-                )
+                named = {*policy.replicas, *(idc for each in policy.other_factors for idc in each.replicas)}
+                return self.idcs.issuperset(named) or self._views.has_topic_of_policy(policy.name, self._ascending)
             case "document":
                 return False  # of all clusters: whom it names, he need not know
             case "machine" if not entry.machine.cluster:

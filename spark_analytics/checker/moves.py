@@ -146,10 +146,9 @@ def _racks_of(world: World, topic: TopicFact, extra: tuple[int, ...], replicas: 
     ]
     everywhere = (Counter(fact.rack for fact in usable), replicas)
     groups = [everywhere]
-    if topic.policy is not None and sum(count for _, count in topic.policy.replicas) == replicas:
-        by_idc = [
-            (Counter(fact.rack for fact in usable if fact.idc == idc), count) for idc, count in topic.policy.replicas
-        ]
+    if topic.policy is not None and replicas in topic.policy.factors:
+        wanted = topic.policy.of_factor(replicas).replicas
+        by_idc = [(Counter(fact.rack for fact in usable if fact.idc == idc), count) for idc, count in wanted]
         if all(sum(racks.values()) >= count for racks, count in by_idc):  # else the policy can't be kept
             groups = by_idc
     shares = [_share(racks, count) for racks, count in (everywhere, *groups)]
@@ -180,16 +179,17 @@ def _least_astray(world: World, topic: TopicFact, policy: IdcPolicy, replicas: i
     takers = Counter(
         fact.idc for broker, fact in world.brokers.items() if not fact.closed and world.suits(topic, broker)
     )
-    more = replicas - sum(count for _, count in policy.replicas)
-    missing = sum(max(0, count - takers[idc]) for idc, count in policy.replicas) if more >= 0 else 0
-    placed = sum(min(takers[idc], count + max(0, more)) for idc, count in policy.replicas)
+    wanted = policy.of_factor(replicas).replicas
+    more = replicas - sum(count for _, count in wanted)
+    missing = sum(max(0, count - takers[idc]) for idc, count in wanted) if more >= 0 else 0
+    placed = sum(min(takers[idc], count + max(0, more)) for idc, count in wanted)
     return missing + max(0, replicas - placed)
 
 
 def astray(world: World, policy: IdcPolicy, brokers: list[int]) -> int:
     """Replicas missing where the policy wants them, and those beyond what it allows."""
     counts = Counter(world.brokers[broker].idc for broker in brokers)
-    wanted = dict(policy.replicas)
+    wanted = dict(policy.of_factor(len(brokers)).replicas)
     more = len(brokers) - sum(wanted.values())
     missing = sum(max(0, least - counts[idc]) for idc, least in wanted.items()) if more >= 0 else 0
     beyond = 0

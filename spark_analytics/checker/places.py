@@ -146,7 +146,7 @@ class Room:
             return True
         idc = self._world.brokers[broker].idc
         there = sum(self._world.brokers[each].idc == idc for each in stays)
-        if there + 1 > dict(policy.replicas).get(idc, 0):
+        if there + 1 > dict(policy.of_factor(len(stays) + 1).replicas).get(idc, 0):
             return False
         before = [*stays, leaves.broker] if leaves else list(stays)
         return astray(self._world, policy, [*stays, broker]) <= astray(self._world, policy, before)

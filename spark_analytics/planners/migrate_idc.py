@@ -1,8 +1,9 @@
 """Migrate topics, a tenant or a whole cluster to other data centres: they get a placement policy, and what it says.
 
-A policy speaks of data centres in which the cluster has brokers; to another cluster no reassignment leads. Leaders
-follow the policy's preferred data centre. What the lines cost is told before, while it copies, and after (lines.py).
-Where a budget ends before that, the partitions with most traffic for their bytes come first.
+A policy speaks of data centres in which the cluster has brokers; to another cluster no reassignment leads. It says of
+each replication factor that the topics have where their replicas live. Leaders follow the policy's preferred data
+centre. What the lines cost is told before, while it copies, and after (lines.py). Where a budget ends before that, the
+partitions with most traffic for their bytes come first.
 """
 
 from __future__ import annotations
@@ -41,21 +42,22 @@ def solve(model: ClusterModel, task: MigrateIdc, settings: PlannerSettings) -> S
 
 def _require_possible(model: ClusterModel, task: MigrateIdc, topics: Bools) -> None:
     policy = task.policy
-    for idc, _ in policy.replicas:
+    replicas = np.diff(model.slot_start)
+    concerned = partitions_of(model, topics)
+    asked = [policy.of_factor(factor) for factor in np.unique(replicas[concerned]).tolist()] or [policy]
+    for idc in sorted({idc for each in asked for idc, _ in each.replicas}):
         if idc not in model.idc_names:
             raise InvalidInput(
                 f"policy {policy.name} places replicas in {idc}, where cluster {model.cluster} has no broker: "
                 "add brokers there; to another cluster topics are mirrored, not moved"
             )
-    total = sum(count for _, count in policy.replicas)
-    replicas = np.diff(model.slot_start)
-    differs = partitions_of(model, topics) & (replicas != total)
+    differs = concerned & ~np.isin(replicas, policy.factors)
     if differs.any():
         of = np.zeros(len(model.topics), dtype=np.bool_)
         of[model.partition_topic[differs]] = True
         raise InvalidInput(
-            f"policy {policy.name} places {total} replicas, and {shown(model, of)} have replication factor "
-            f"{replicas[differs][0]}: change the replication factor first, or the policy"
+            f"policy {policy.name} does not say where {replicas[differs][0]} replicas live, as {shown(model, of)} have "
+            "them: add it to the policy's other_factors, or change the replication factor first"
         )
 
 

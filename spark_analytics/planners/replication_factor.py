@@ -96,7 +96,7 @@ def drops(model: ClusterModel, settings: PlannerSettings, fewer: Ints) -> Ints:
     if not fewer.any():
         return np.zeros(0, dtype=np.int64)
     rules, _ = compiled(model, settings, Scope(partitions=fewer > 0))
-    dropping = _Dropping(model, rules)
+    dropping = _Dropping(model, rules, np.diff(model.slot_start) - fewer)
     for partition in np.flatnonzero(fewer).tolist():
         for _ in range(int(fewer[partition])):
             dropping.drop(partition)
@@ -104,9 +104,10 @@ def drops(model: ClusterModel, settings: PlannerSettings, fewer: Ints) -> Ints:
 
 
 class _Dropping:
-    """What is left as replicas go, one by one."""
+    """What is left as replicas go, one by one, until each partition has `factor` [partitions] of them."""
 
-    def __init__(self, model: ClusterModel, rules: Rules) -> None:
+    def __init__(self, model: ClusterModel, rules: Rules, factor: Ints) -> None:
+        self._factor = factor
         self.gone = nothing(model.slots)
         self._model, self._rules = model, rules
         self._use: Floats = load_now(model).broker / scale(model)
@@ -143,6 +144,7 @@ class _Dropping:
         idc = int(self._model.idc[broker])
         if policy < 0 or idc < 0:
             return True
-        wanted = dict(self._model.policies[policy].replicas).get(self._model.idc_names[idc], 0)
+        named = self._model.policies[policy].of_factor(int(self._factor[partition]))
+        wanted = dict(named.replicas).get(self._model.idc_names[idc], 0)
         brokers = self._broker[left]
         return int((self._model.idc[brokers[brokers >= 0]] == idc).sum()) <= wanted

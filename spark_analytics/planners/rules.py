@@ -333,7 +333,8 @@ def _idc_limits(model: ClusterModel, kinds: _Kinds) -> tuple[Ints, Ints, tuple[s
     high = np.full_like(low, NO_LIMIT)
     unmet: dict[str, None] = {}
     for kind in np.flatnonzero(kinds.policy >= 0).tolist():
-        policy, replicas = model.policies[kinds.policy[kind]], int(kinds.replicas[kind])
+        replicas = int(kinds.replicas[kind])
+        policy = model.policies[kinds.policy[kind]].of_factor(replicas)
         wanted = np.zeros(len(model.idc_names), dtype=np.int64)
         for idc, count in policy.replicas:
             if idc in model.idc_names:
@@ -361,7 +362,7 @@ def _policy_unmet(model: ClusterModel, policy: IdcPolicy, replicas: int, there: 
     if replicas != total:
         yield (
             f"IDC policy {policy.name} places {total} replicas and topics have replication factor {replicas}: "
-            "change one of them"
+            "change one of them, or say in the policy's other_factors where these live"
         )
     for idc, count in policy.replicas:
         brokers = int(there[model.idc_names.index(idc)]) if idc in model.idc_names else 0
@@ -450,7 +451,8 @@ def _may_lead(model: ClusterModel, scope: Scope, kinds: _Kinds) -> Bools:
     usable = model.alive & ~_flags(scope.leaving, model.brokers) & ~_flags(scope.not_leading, model.brokers)
     lead = usable & kinds.may_lead
     for kind in np.flatnonzero(kinds.policy >= 0).tolist():
-        preferred = model.policies[kinds.policy[kind]].preferred_leader_idc
+        policy = model.policies[kinds.policy[kind]].of_factor(int(kinds.replicas[kind]))
+        preferred = policy.preferred_leader_idc
         if preferred in model.idc_names:
             lead[kind] &= model.idc == model.idc_names.index(preferred)
     return lead

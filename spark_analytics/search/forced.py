@@ -79,8 +79,8 @@ def _shares(model: ClusterModel, weights: Floats) -> tuple[Floats, Floats]:
     """
     load, on = model.slot_load, model.slot_broker
     capacity = scale(model)
-    use = np.column_stack([np.bincount(on[on >= 0], load[on >= 0, r], model.brokers) for r in range(RESOURCES)])
-    use /= capacity
+    held = [np.bincount(on[on >= 0], load[on >= 0, r], model.brokers) for r in range(RESOURCES)]
+    use = np.column_stack(held) / capacity
     mean = use[model.alive].mean(axis=0) if model.alive.any() else np.zeros(RESOURCES)
     factor = np.where(mean > 0, np.sqrt(weights) / np.where(mean > 0, mean, 1.0), 0.0)
     share: Floats = load / capacity[np.maximum(on, 0)] * factor

@@ -34,7 +34,7 @@ from guardian.errors import InvalidInput
 from guardian.federation.commands.registered import registered
 from guardian.health.commands.kafka_settings import show_topic
 from guardian.interop import confluent_placement
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.federation import Entry, Exclusion, IdcPlacement, IdcPolicy, Machine, Tenant, Topic, name_of
 from guardian.model.text import uuid_text
 from guardian.model.units import human_bytes, parse_bytes, parse_duration_ms
 from guardian.model.wire.actors import shown_actor
@@ -311,7 +311,8 @@ def list_idc_policies(page: Page) -> None:
 
     def row(entry: pb.FederationEntry) -> _Row:
         policy = entry.idc_policy
-        replicas = ", ".join(f"{idc}={count}" for idc, count in sorted(policy.replicas.items()))
+        of_each = (policy.replicas, *(other.replicas for other in policy.other_factors))
+        replicas = " or ".join(", ".join(f"{idc}={count}" for idc, count in sorted(each.items())) for each in of_each)
         return (policy.name, replicas, policy.preferred_leader_idc or "-", str(entry.revision))
 
     _list(page, pb.IDC_POLICIES, "", ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"), row, ("REV",))
@@ -324,12 +325,25 @@ def put_idc_policy(
     name: Annotated[str, typer.Argument(help="The policy's name.")],
     replicas: Annotated[list[str], typer.Option("--replicas", help="IDC=COUNT: how many live there; repeat it.")],
     leaders: Annotated[str, typer.Option(help="The data centre where leaders should be.")] = "",
+    other_factors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other-factor",
+            metavar="IDC=COUNT,IDC=COUNT",
+            help="Where topics live whose replication factor is the sum of these; repeat it for each factor.",
+            show_default="none",
+        ),
+    ] = None,
 ) -> None:
     """Add an IDC policy, or replace its entry whole.
 
+    A migration by it asks for every replication factor that its topics have: say each that differs with --other-factor.
+
     Example: guardian idc-policy put two-cities --replicas shanghai=2 --replicas suzhou=1 --leaders shanghai
+    Example: guardian idc-policy put all --replicas shanghai=2 --replicas suzhou=1 --other-factor shanghai=1,suzhou=1
     """
-    change.put([IdcPolicy(name, tuple(map(_replicas, replicas)), leaders)])
+    others = tuple(map(_other_factor, other_factors or ()))
+    change.put([IdcPolicy(name, tuple(map(_replicas, replicas)), leaders, others)])
 
 
 @idc_policies.command("import")
@@ -514,11 +528,15 @@ def _bytes(option: str, text: str) -> int:
     return parse_bytes(f"--{option}", text) if text else 0
 
 
-def _replicas(text: str) -> tuple[str, int]:
+def _replicas(text: str, option: str = "--replicas") -> tuple[str, int]:
     idc, _, count = text.partition("=")
     if not idc or not (count.isascii() and count.isdigit()) or len(count) > 3:
-        raise InvalidInput(f"--replicas is {text!r}: use IDC=COUNT, such as shanghai=2")
+        raise InvalidInput(f"{option} is {text!r}: use IDC=COUNT, such as shanghai=2")
     return idc, int(count)
+
+
+def _other_factor(text: str) -> IdcPlacement:
+    return IdcPlacement(tuple(_replicas(each, "--other-factor") for each in text.split(",")))
 
 
 def _topic_id_bytes(text: str) -> bytes:

@@ -270,6 +270,8 @@ def export_placement(
         raise NotFound(f"policy is {policy!r}, which does not exist: see `guardian idc-policy list`")
     if stored.entry.preferred_leader_idc:
         echo(f"Note: that leaders are preferred in {stored.entry.preferred_leader_idc} is left out", err=True)
+    if stored.entry.other_factors:
+        echo("Note: where topics of other replication factors live is left out", err=True)
     _write(out, confluent_placement.write(stored.entry))
 
 

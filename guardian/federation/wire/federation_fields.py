@@ -14,7 +14,7 @@ from typing import Any
 
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import Node
-from guardian.model.federation import TOPIC_ID_BYTES
+from guardian.model.federation import TOPIC_ID_BYTES, IdcPlacement
 from guardian.model.topology import (
     KERBEROS_SERVICE,
     SASL_MECHANISMS,
@@ -140,6 +140,13 @@ def replicas(node: Node) -> tuple[tuple[str, int], ...]:
     return tuple((idc, given.whole(1, 100)) for idc, given in node.mapping(fix))
 
 
+def other_factors(node: Node) -> tuple[IdcPlacement, ...]:
+    if node.is_null:
+        return ()
+    fix = "use a list of mappings of data centres to how many, such as [{shanghai: 1, suzhou: 1}, {suzhou: 1}]"
+    return tuple(IdcPlacement(tuple(sorted(replicas(each)))) for each in node.list(fix))
+
+
 def topic_id(node: Node) -> bytes:
     """As Kafka prints it."""
     found = node.string("use Kafka's topic id, 22 characters")
@@ -209,18 +216,20 @@ TENANT = {
     ),
     "description": Field("description", text, TEXT, "What it is for."),
 }
+_REPLICAS: Schema = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 100},
+}
 IDC_POLICY = {
-    "replicas": Field(
-        "replicas",
-        replicas,
-        {
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 100},
-        },
-        "How many replicas live in which data centre.",
-    ),
+    "replicas": Field("replicas", replicas, _REPLICAS, "How many replicas live in which data centre."),
     "leaders": Field("preferred_leader_idc", text, TEXT, "The data centre where leaders should be."),
+    "other_factors": Field(
+        "other_factors",
+        other_factors,
+        {"type": ["array", "null"], "items": _REPLICAS, "uniqueItems": True},
+        "The same of topics with other replication factors, a mapping for each.",
+    ),
 }
 TOPIC = {
     "id": Field("topic_id", topic_id, TEXT, "Kafka's topic id, as kafka-topics --describe prints it."),

@@ -11,7 +11,7 @@ from guardian.federation.model import CLUSTERS, EXCLUSIONS, LABELS, KnownFederat
 from guardian.federation.wire import federation_fields as of
 from guardian.federation.wire.federation_fields import Field
 from guardian.federation.wire.federation_yaml import BY_CLUSTER, FLAT, SECTIONS, VERSION
-from guardian.model.federation import SharedDocument
+from guardian.model.federation import IdcPolicy, SharedDocument
 from guardian.model.links import LinkSettings
 from guardian.model.topology import BrokerState, Cluster, ClusterSecurity
 from guardian.model.units import bytes_text
@@ -93,8 +93,8 @@ def _named_idcs(known: KnownFederation, links: LinkSettings | None) -> Iterator[
     yield from (broker.idc for cluster in known.clusters for broker in cluster.brokers if broker.idc)
     for stored in known.entries.values():
         yield from filter(None, [getattr(stored.entry, "idc", "")])
-        replicas: tuple[tuple[str, int], ...] = getattr(stored.entry, "replicas", ())
-        yield from (idc for idc, _ in replicas)
+        if isinstance(stored.entry, IdcPolicy):
+            yield from sorted(stored.entry.idcs)
     yield from (idc for between in (links.lines if links is not None else ()) for idc in between)
 
 
@@ -133,6 +133,8 @@ def _written(entry: object, fields: Mapping[str, Field]) -> dict[str, Any]:
             value = of.until_text(value) if value else ""
         elif field.read is of.replicas:
             value = dict(value)
+        elif field.read is of.other_factors:
+            value = [dict(each.replicas) for each in value]
         elif isinstance(value, tuple):
             value = list(value)
         elif isinstance(value, str):

@@ -86,6 +86,7 @@ _IDC_USES = (
     (MACHINES, "*", "idc"),
     (IDC_POLICIES, "*", "leaders"),
     (IDC_POLICIES, "*", "replicas", "@"),
+    (IDC_POLICIES, "*", "other_factors", "*", "@"),
     (CLUSTERS, "*", "racks", "*"),
     (CLUSTERS, "*", "brokers", "*", "idc"),
     ("links", "lines", "*", "between", "*"),

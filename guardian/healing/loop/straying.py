@@ -20,6 +20,7 @@ from guardian.healing.rules import straying
 from guardian.healing.rules.straying import BrokerPlace, Disks, Rules
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent
+from guardian.model.cluster_state import PartitionState
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -96,7 +97,7 @@ class StrayGuard:
             seen.partitions,
             _places(directory, seen),
             seen.excluded,
-            _rules(directory, self._settings.shared_labels),
+            _rules(directory, self._settings.shared_labels, seen.partitions),
             Disks.of(log_dirs, self._settings.disk_limit, self._settings.disk_reserve),
             self._now_ms(),
         )
@@ -177,10 +178,17 @@ def _places(directory: Directory, seen: ClusterLook) -> dict[int, BrokerPlace]:
     return places
 
 
-def _rules(directory: Directory, shared_labels: Collection[str]) -> Rules:
-    policies = {policy.name: dict(policy.replicas) for policy in directory.policies}
+def _rules(
+    directory: Directory, shared_labels: Collection[str], partitions: Mapping[TopicPartition, PartitionState]
+) -> Rules:
+    policies = {policy.name: policy for policy in directory.policies}
+    factors = {partition.topic: len(state.replicas) for partition, state in partitions.items()}
     return Rules(
         labels_by_topic(directory.topics, directory.tenants),
         shared_labels,
-        {topic.name: policies[topic.idc_policy] for topic in directory.topics if topic.idc_policy in policies},
+        {
+            topic.name: dict(policies[topic.idc_policy].of_factor(factors.get(topic.name, 0)).replicas)
+            for topic in directory.topics
+            if topic.idc_policy in policies
+        },
     )

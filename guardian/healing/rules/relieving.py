@@ -73,7 +73,7 @@ def _helps(crosser: Crosser, places: ClusterPlaces) -> bool:
     to_idc = crosser.direction.to_idc
     policy = places.policies.get(crosser.topic)
     if policy is not None:
-        return (to_idc in dict(policy.replicas)) is (crosser.crossing is Crossing.CONSUME)
+        return (to_idc in policy.idcs) is (crosser.crossing is Crossing.CONSUME)
     return crosser.crossing is Crossing.CONSUME and to_idc in places.idcs.values()
 
 

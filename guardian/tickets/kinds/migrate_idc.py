@@ -48,15 +48,14 @@ class MigrateIdcKind(PlannedKind[MigrateIdc]):
 
 
 def _policies_after(task: MigrateIdc, topics: Mapping[str, int], cluster: str, directory: Directory) -> dict[str, str]:
-    """Return the policy of each topic with as many replicas as it places: others, made since, were never planned by
-    it."""
+    """Return the policy of each topic with as many replicas as it places somewhere: others, made since, were never
+    planned by it."""
     policy = next((each for each in directory.policies if each.name == task.policy.name), None)
     if policy is None:
         return {}
     names = task.topics or (() if task.tenant else ("*",))
-    total = sum(count for _, count in policy.replicas)
     named = entries.meant(names, task.tenant, topics.keys(), directory.topics_of(cluster))
-    return dict.fromkeys(sorted(topic for topic in named if topics.get(topic) == total), policy.name)
+    return dict.fromkeys(sorted(topic for topic in named if topics.get(topic) in policy.factors), policy.name)
 
 
 KIND = MigrateIdcKind()

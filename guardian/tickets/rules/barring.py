@@ -86,13 +86,15 @@ def why_crowded(plan: Plan, bars: Barring, directory: Directory, racks: Mapping[
         return ""
     idcs = {number: each.idc for number, each in directory.brokers_of(plan.cluster).items()}
     policies = {policy.name: policy for policy in directory.policies}
-    wanted = {
-        entry.name: dict(policies[entry.idc_policy].replicas)
+    policy_of = {
+        entry.name: policies[entry.idc_policy]
         for entry in directory.topics
         if entry.cluster == plan.cluster and entry.idc_policy in policies
     }
     for move in plan.moves:
-        why = _why_racks(move, bars, racks) or _why_idcs(move, wanted.get(move.partition.topic, {}), idcs)
+        policy = policy_of.get(move.partition.topic)
+        wanted = dict(policy.of_factor(len(move.target)).replicas) if policy is not None else {}
+        why = _why_racks(move, bars, racks) or _why_idcs(move, wanted, idcs)
         if why:
             return why
     return ""

@@ -134,7 +134,7 @@ class Topic(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., name: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., owner: _Optional[str] = ..., tenant: _Optional[str] = ..., label: _Optional[str] = ..., idc_policy: _Optional[str] = ..., expected_bytes_in_per_s: _Optional[int] = ..., expected_bytes_out_per_s: _Optional[int] = ...) -> None: ...
 
 class IdcPolicy(_message.Message):
-    __slots__ = ("name", "replicas", "preferred_leader_idc")
+    __slots__ = ("name", "replicas", "preferred_leader_idc", "other_factors")
     class ReplicasEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -145,10 +145,25 @@ class IdcPolicy(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     PREFERRED_LEADER_IDC_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FACTORS_FIELD_NUMBER: _ClassVar[int]
     name: str
     replicas: _containers.ScalarMap[str, int]
     preferred_leader_idc: str
-    def __init__(self, name: _Optional[str] = ..., replicas: _Optional[_Mapping[str, int]] = ..., preferred_leader_idc: _Optional[str] = ...) -> None: ...
+    other_factors: _containers.RepeatedCompositeFieldContainer[IdcPlacement]
+    def __init__(self, name: _Optional[str] = ..., replicas: _Optional[_Mapping[str, int]] = ..., preferred_leader_idc: _Optional[str] = ..., other_factors: _Optional[_Iterable[_Union[IdcPlacement, _Mapping]]] = ...) -> None: ...
+
+class IdcPlacement(_message.Message):
+    __slots__ = ("replicas",)
+    class ReplicasEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    replicas: _containers.ScalarMap[str, int]
+    def __init__(self, replicas: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class Exclusion(_message.Message):
     __slots__ = ("cluster", "broker_id", "who", "why", "until_ms", "by_ticket")

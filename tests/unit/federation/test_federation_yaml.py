@@ -19,7 +19,7 @@ from guardian.federation.wire import federation_fields as of
 from guardian.federation.wire import federation_schema, federation_writing, federation_yaml
 from guardian.federation.wire.federation_yaml import read
 from guardian.interop.yaml_tree import parse
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.federation import Entry, Exclusion, IdcPlacement, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.links import LinkSettings, load_links
 from guardian.model.topology import Broker, BrokerState, Cluster, ClusterSecurity, SecurityProtocol
 
@@ -96,6 +96,12 @@ def test_the_schema_names_every_field_that_is_read() -> None:
         ("version: 1\nlinks: {near: 2}", "f:2: links: near is 2: use more than 0"),
         ("version: 1\nidcs: {a: }\nmachines: {n: {idc: b}}", "f:3: machines.n.idc names data centre 'b', which"),
         ("version: 1\nidcs: {a: }\nidc_policies: {p: {replicas: {b: 1}}}", "p.replicas.b names data centre 'b'"),
+        (
+            "version: 1\nidcs: {a: }\nidc_policies: {p: {replicas: {a: 1}, other_factors: [{a: 1, b: 1}]}}",
+            r"p.other_factors\[0\].b names data centre 'b'",
+        ),
+        ("version: 1\nidc_policies: {p: {other_factors: [{a: 0}]}}", r"p.other_factors\[0\].a is 0: use a whole"),
+        ("version: 1\nidc_policies: {p: {other_factors: {a: 1}}}", r"use a list of mappings of data centres"),
         ("version: 1\nidcs: {a: }\nlinks: {lines: [{between: [a, b]}]}", r"between\[1\] names data centre 'b'"),
         ("version: 1\nlabels: {a: }\ntenants: {t: {labels: [b]}}", r"f:3: tenants.t.labels\[0\] names label 'b'"),
         ("version: 1\nlabels: {a: }\ntopics: {live: {t: {label: b}}}", "topics.live.t.label names label 'b'"),
@@ -125,7 +131,8 @@ _idcs = st.sampled_from(["", "sh", "sz", "no", "1"])
 @st.composite
 def _entries(draw: st.DrawFn) -> list[Entry]:
     tenants = [Tenant(name, draw(_texts), ("gold", "yes")) for name in draw(st.sets(_names, max_size=2))]
-    policies = [IdcPolicy(name, (("sh", 2), ("1", 1)), "1") for name in draw(st.sets(_names, max_size=2))]
+    others = st.sampled_from([(), (IdcPlacement((("sh", 1), ("sz", 1))), IdcPlacement((("1", 1),)))])
+    policies = [IdcPolicy(name, (("sh", 2), ("1", 1)), "1", draw(others)) for name in draw(st.sets(_names, max_size=2))]
     machines = [
         Machine(name, draw(_idcs), draw(_texts), draw(_sizes), 3, draw(_sizes), 8, draw(st.sampled_from(["", "live"])))
         for name in draw(st.sets(_names, max_size=3))

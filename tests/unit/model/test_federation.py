@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.federation import Entry, Exclusion, IdcPlacement, IdcPolicy, Machine, Tenant, Topic, name_of
 from guardian.model.topology import Broker
 
 WRONG: list[tuple[Callable[[], object], str]] = [
@@ -38,6 +38,14 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: IdcPolicy("p", (("", 1),)), "replicas of IDC policy p has 1 in ''"),
     (lambda: IdcPolicy("p", (("sh", 1), ("sh", 2))), "names a data centre twice"),
     (lambda: IdcPolicy("p", (("sh", 1),), "sz"), "preferred_leader_idc of IDC policy p is 'sz'"),
+    (
+        lambda: IdcPolicy("p", (("sh", 1),), "", (IdcPlacement((("sz", 0),)),)),
+        "other_factors of IDC policy p has 0 in 'sz'",
+    ),
+    (
+        lambda: IdcPolicy("p", (("sh", 2),), "", (IdcPlacement((("sz", 1), ("sh", 1))),)),
+        "a replication factor has two placements (got [2, 2]); keep one of each",
+    ),
     (lambda: Exclusion("live", 1, "", "w"), "who of the exclusion of broker 1 is empty"),
     (lambda: Exclusion("live", 1, " ", "w"), "who of the exclusion of broker 1 is empty"),
     (lambda: Exclusion("live", 1, "ann", " "), "why of the exclusion of broker 1 is empty"),
@@ -59,6 +67,17 @@ def test_a_wrong_field_is_named_with_its_value(build: Callable[[], object], mess
 def test_order_makes_no_difference_where_none_is_meant() -> None:
     assert Tenant("t", labels=("b", "a")) == Tenant("t", labels=("a", "b"))
     assert IdcPolicy("p", (("sz", 1), ("sh", 2))) == IdcPolicy("p", (("sh", 2), ("sz", 1)))
+
+
+def test_a_policy_says_for_each_replication_factor_where_its_replicas_live() -> None:
+    two, four = IdcPlacement((("sz", 1), ("sh", 1))), IdcPlacement((("sz", 4),))
+    policy = IdcPolicy("p", (("sh", 2), ("sz", 1)), "sh", (four, two))
+    assert policy == IdcPolicy("p", (("sz", 1), ("sh", 2)), "sh", (two, four))
+    assert policy.factors == (3, 2, 4)
+    assert policy.of_factor(3) == policy.of_factor(5) == policy
+    assert policy.of_factor(2) == IdcPolicy("p", (("sh", 1), ("sz", 1)), "sh")
+    assert policy.of_factor(4) == IdcPolicy("p", (("sz", 4),), "")
+    assert policy.idcs == {"sh", "sz"}
 
 
 def test_a_tenant_may_use_its_labels_or_any() -> None:

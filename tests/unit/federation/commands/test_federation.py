@@ -69,7 +69,7 @@ def test_machines_are_put_listed_and_dropped(guardian: Run) -> None:
 def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     assert "the directory has no topic of live; what Kafka has:" in guardian("topic list --cluster live")
     guardian("tenant put pay --owner ann --label gold --label hot")
-    guardian("idc-policy put two --replicas sh=2 --replicas sz=1 --leaders sh")
+    guardian("idc-policy put two --replicas sh=2 --replicas sz=1 --leaders sh --other-factor sh=1,sz=1")
     uuid = "5b4l2vJWR5-RQrmPPGDP2g"
     guardian(
         f"topic put --cluster live orders --id {uuid} --tenant pay --label gold --idc-policy two --in 20MB --out 60MB"
@@ -79,7 +79,7 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     assert uuid in guardian("topic list")
     assert "no topic" not in guardian("topic list")
     assert "gold, hot" in guardian("tenant list")
-    assert "sh=2, sz=1" in guardian("idc-policy list")
+    assert "sh=2, sz=1 or sh=1, sz=1" in guardian("idc-policy list")
     with pytest.raises(GuardianError, match="tenant pay is named by topic live/orders"):
         guardian("tenant drop pay")
     with pytest.raises(GuardianError, match="and not at 1"):
@@ -87,7 +87,11 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     guardian(f"topic drop --cluster live orders --expect {topic['revision']}")
     assert json.loads(guardian("tenant drop pay -o json")) == [{"entry": "tenant pay", "revision": 0, "dry_run": False}]
     guardian("idc-policy drop two")
-    for wrong, message in [("--replicas sh", "--replicas is 'sh'"), ("--replicas sh=x", "--replicas is 'sh=x'")]:
+    for wrong, message in [
+        ("--replicas sh", "--replicas is 'sh'"),
+        ("--replicas sh=x", "--replicas is 'sh=x'"),
+        ("--replicas sh=1 --other-factor sh=1,sz", "--other-factor is 'sz'"),
+    ]:
         with pytest.raises(GuardianError, match=message):
             guardian(f"idc-policy put two {wrong}")
     with pytest.raises(GuardianError, match="--id is"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.federation import Entry, Exclusion, IdcPlacement, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.model.wire.entries import asked_entry, entry_from_proto, entry_to_proto, require_broker_id_given
 from guardian.model.wire.federation import cluster_from_proto, cluster_to_proto
@@ -15,7 +15,7 @@ ENTRIES: list[Entry] = [
     Machine("m1", "sh", "r1", 1 << 50, 12, 10**9, 64, "live", 3, "gold"),
     Tenant("pay", "ann", ("gold", "hot"), "payments"),
     Topic("live", "orders", b"\x07" * 16, "bob", "pay", "gold", "two", 1, (1 << 64) - 1),
-    IdcPolicy("two", (("sh", 2), ("sz", 1)), "sh"),
+    IdcPolicy("two", (("sh", 2), ("sz", 1)), "sh", (IdcPlacement((("sz", 1),)), IdcPlacement((("sh", 1), ("sz", 1))))),
     Exclusion("live", 3, "ann", "fan broken", 5, by_ticket="t-1"),
 ]
 

@@ -78,6 +78,10 @@ def test_of_equals_the_leader_stays() -> None:
     assert model.slot_broker[leaving(model)].tolist() == [0, 1]
 
 
+def test_nothing_leaves_a_cluster_that_holds_nothing() -> None:
+    assert leaving(cluster(brokers(2), {})).tolist() == []
+
+
 def test_nothing_leaves_a_crowd_for_a_task_that_does_not_mend() -> None:
     assert leaving(crowded(1, 6)).any()
     assert not leaving(crowded(1, 6), Scope(mends=False)).any()
