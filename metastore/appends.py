@@ -85,7 +85,7 @@ def check(request: bytes) -> Checked:
 
 
 def event_fault(event: PlainSegmentEvent, size: int) -> str:
-    """What is wrong with an event of `size` bytes, whatever is stored, in one sentence; empty when nothing is."""
+    """Say what is wrong with an event of `size` bytes, whatever is stored, in one sentence; empty when nothing is."""
     if len(event.segment_id) != keys.UUID_BYTES:
         return f"segment_id has {len(event.segment_id)} bytes: use the {keys.UUID_BYTES} bytes of the segment's uuid"
     name = event.segment_id.hex()
@@ -124,7 +124,9 @@ def _add_checked(command: raw_pb2.CheckedAppend, part: raw_pb2.RawPartitionEvent
 
 @functools.lru_cache(_NAMES_KEPT)
 def _encoded_name(partition: bytes) -> bytes:
-    """As in keys, of a serialised TopicIdPartition: brokers send the same ones again and again. Raises InvalidInput."""
+    """Encode the name of a serialised TopicIdPartition as keys do: brokers send the same ones again and again. Raises
+    InvalidInput.
+    """
     name = partition_from_bytes(partition)
     # At the door only: what the log has already must be applied as it was.
     require_printable("cluster_id", name.cluster_id)
@@ -137,8 +139,9 @@ def _are_valid(
     states: Sequence[int],
     sizes: Sequence[int],
 ) -> bool:
-    """Whether all are without fault, but for their size in bytes: the usual case, judged by column. `sizes` are those
-    of segments that begin, else 0."""
+    """Return whether all are without fault, but for their size in bytes: the usual case, judged by column. `sizes` are
+    those of segments that begin, else 0.
+    """
     return (
         set(map(len, ids)) == {keys.UUID_BYTES}
         and STATES.keys() >= set(states)

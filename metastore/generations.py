@@ -77,7 +77,7 @@ class Generations:
         return following
 
     def switch(self, following: Path) -> None:
-        """From now on that generation counts; what was `current` is to be removed once it is closed."""
+        """Make the generation `following` count from now on; what was `current` is to be removed once it is closed."""
         self._write(following.name)
         self.current = following
 

@@ -78,7 +78,7 @@ class Table(IntEnum):
 
     @property
     def prefix(self) -> bytes:
-        """What every key of the table begins with."""
+        """Return the byte that every key of the table begins with."""
         return bytes((self,))
 
 
@@ -173,7 +173,7 @@ def tickets_ended_by(cluster_name: str, agent: int) -> bytes:
 
 
 def ticket_position(at_ms: int, ticket_id: str) -> bytes:
-    """What follows such a prefix: later times first, then ids. A time before the epoch counts as the epoch."""
+    """Encode what follows such a prefix: later times first, then ids. A time before the epoch counts as the epoch."""
     return _U64.pack(_MAX_U64 - max(0, at_ms)) + _text(ticket_id)
 
 
@@ -314,12 +314,12 @@ def tenant_label(name: str, label: str) -> bytes:
 
 
 def partitions(cluster_id: str, topic_id: bytes) -> bytes:
-    """What the keys of a cluster's partitions have in common, or, with a topic id, those of one topic."""
+    """Encode what the keys of a cluster's partitions have in common, or, with a topic id, those of one topic."""
     return _text(cluster_id) + topic_id
 
 
 def topic_owner(topic_id: bytes) -> bytes:
-    """Which cluster the topic id is of."""
+    """Build the key under which the owner of a topic id is stored: the cluster that has it."""
     return Table.TOPIC_OWNER.prefix + _topic_id(topic_id)
 
 
@@ -367,6 +367,6 @@ def _topic_id(value: bytes) -> bytes:
 
 
 def partition(name: PartitionId) -> bytes:
-    """What the keys of a partition's tables have in common, after the table's byte."""
+    """Encode what the keys of a partition's tables have in common, after the table's byte."""
     cluster_id, topic_id, number = name
     return _text(cluster_id) + _topic_id(topic_id) + _number(_U32, "partition", number)

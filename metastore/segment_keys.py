@@ -33,7 +33,8 @@ encode_id = _ID.pack
 
 
 def partition(name: PartitionId) -> bytes:
-    """What the keys of a partition have in common, after the table's byte: none is the beginning of another one's.
+    """Encode what the keys of a partition have in common, after the table's byte: none is the beginning of another
+    one's.
 
     Raises InvalidInput.
     """

@@ -73,7 +73,7 @@ class SegmentViews:
         self._snapshot = snapshot
 
     def head(self, partition: PartitionId) -> Head:
-        """What is known of the partition; a new head when nothing is."""
+        """Return what is known of the partition; a new head when nothing is."""
         return stored_head(self._snapshot, sk.partition(partition)) or Head()
 
     def heads(self, partitions: Iterable[bytes]) -> list[Head]:
@@ -153,7 +153,7 @@ class SegmentViews:
             start = heads[-1][0] + b"\x00"
 
     def _partitions_prefix(self, cluster_id: str, topic_id: bytes) -> bytes:
-        """Of the heads; empty when there are none: a topic id is of one cluster."""
+        """Return the prefix of the heads asked for; empty when there are none: a topic id is of one cluster."""
         if topic_id and not cluster_id:
             owner = self._snapshot.get(keys.topic_owner(topic_id))
             if owner is None:

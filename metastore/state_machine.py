@@ -158,7 +158,9 @@ class MetastoreStateMachine:
 
     @property
     def damage(self) -> str:
-        """What of the stored state was found damaged, for people; "" while nothing was. Nothing is read after that."""
+        """Say what of the stored state was found damaged, for people; "" while nothing was. Nothing is read after
+        that.
+        """
         return self._store.damage
 
     def verify(self, directory: Path, pause: Callable[[float], None]) -> None:

@@ -62,7 +62,7 @@ class Store(Snapshot, Protocol):
 
     @property
     def damage(self) -> str:
-        """What was found damaged, for people; "" while nothing was."""
+        """Say what was found damaged, for people; "" while nothing was."""
 
     def write(self, records: Sequence[Record], applied_index: int) -> None:
         """Writes the records, in their order, and the index, all or nothing."""

@@ -64,7 +64,7 @@ class Views:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is read here, for views of more."""
+        """Return the snapshot that is read here, for views of more."""
         return self._snapshot
 
     @property
@@ -124,11 +124,11 @@ class Views:
         return cluster_from_proto(stored) if stored is not None else None
 
     def collection(self) -> CollectionAssignment:
-        """Who collects which broker."""
+        """Return who collects which broker."""
         return collection.stored_assignment(self._snapshot)
 
     def protection(self, cluster: str) -> Protection:
-        """What is held to protect the cluster's disks."""
+        """Return what is held to protect the cluster's disks."""
         return protection.stored_protection(self._snapshot, cluster)
 
     def kept_findings(self) -> list[records_pb2.KeptFindings]:
@@ -136,7 +136,7 @@ class Views:
         return findings.stored(self._snapshot)
 
     def protections(self) -> tuple[Protection, ...]:
-        """Of all clusters that ever had something held."""
+        """Return the protections of all clusters that ever had something held."""
         return protection.stored_protections(self._snapshot)
 
     def cordons(self, cluster: str | None = None) -> tuple[Cordon, ...]:
@@ -148,7 +148,7 @@ class Views:
         return user_tasks.stored_tasks(self._snapshot, cluster)
 
     def user_task_answer(self, cluster: str, task_id: str) -> bytes:
-        """What one was answered with, compressed; empty: nothing is kept."""
+        """Return the answer of a user task, compressed; empty: nothing is kept."""
         return user_tasks.stored_answer(self._snapshot, cluster, task_id)
 
     def events(self, after: int, limit: int) -> tuple[Event, ...]:
@@ -166,7 +166,7 @@ class Views:
         return events.newest_id(self._snapshot)
 
     def calls(self) -> tuple[Call, ...]:
-        """What calls a person now."""
+        """Return what calls a person now."""
         return events.calls(self._snapshot)
 
     def event_delivered(self, sink: str) -> int | None:
@@ -231,7 +231,7 @@ class Views:
         return tickets.stored_execution(self._snapshot, ticket_id)
 
     def execution_revision(self, ticket_id: str) -> int:
-        """How often the ticket's execution was saved; 0: not yet."""
+        """Return how often the ticket's execution was saved; 0: not yet."""
         return tickets.execution_revision(self._snapshot, ticket_id)
 
     def plan(self, plan_hash: str) -> Plan | None:
@@ -240,7 +240,7 @@ class Views:
         return plan_from_proto(tickets_pb2.Plan.FromString(serialized)) if serialized is not None else None
 
     def has_plan(self, plan_hash: str) -> bool:
-        """Whether all of the plan is stored."""
+        """Return whether all of the plan is stored."""
         return plans.is_complete(self._snapshot, plan_hash)
 
     def federation_page(
@@ -287,7 +287,7 @@ class Views:
         return federation.document_revision(self._snapshot, name)
 
     def is_session_ended(self, cookie_hash: bytes, until_ms: int) -> bool:
-        """Whether the console's session, which is good until then, was signed out."""
+        """Return whether the console's session, which is good until `until_ms`, was signed out."""
         return ended_sessions.is_ended(self._snapshot, cookie_hash, until_ms)
 
     def check_change(self, request: federation_pb2.ChangeFederationRequest) -> list[int]:
@@ -299,8 +299,9 @@ class Views:
     def audit_page(
         self, from_ms: int, until_ms: int, actor: str, after: bytes, limit: int
     ) -> tuple[list[federation_pb2.AuditRecord], bytes]:
-        """At most `limit` records, newest first; `until_ms` 0: no end. `after` and the second result as in
-        `federation_page`; a page of one actor's may be empty and not the last. Raises InvalidInput."""
+        """Return at most `limit` records, newest first; `until_ms` 0: no end. `after` and the second result as in
+        `federation_page`; a page of one actor's may be empty and not the last. Raises InvalidInput.
+        """
         require_key_of(keys.Table.AUDIT.prefix, after)
         return audit.page(self._snapshot, from_ms, until_ms, actor, after, limit)
 
@@ -313,7 +314,7 @@ class Views:
         return sessions.stored_session(self._snapshot, session_id)
 
     def sessions(self) -> int:
-        """How many are open."""
+        """Return how many sessions are open."""
         return sessions.stored_totals(self._snapshot).sessions
 
 

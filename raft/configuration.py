@@ -65,7 +65,7 @@ class Configuration:
 
     @property
     def majority(self) -> int:
-        """How many voters it takes."""
+        """Return the number of voters that form a majority."""
         return len(self.voters) // 2 + 1
 
     def member(self, name: str) -> Member | None:

@@ -96,7 +96,9 @@ class _Left:
 
 
 def _what_is_left(name: str, directory: Path) -> _Left:
-    """Without its log a member can't say how long that was. It takes no part, so it need not prove that it is whole."""
+    """Read what remains of a member's identity, log position and configuration. Without its log a member can't say how
+    long the log was. It takes no part, so it need not prove that it is whole.
+    """
     configuration, incarnation, last_index, configuration_index = None, "", _UNKNOWN, _UNKNOWN
     if directory.is_dir() and any(directory.iterdir()):
         with suppress(CannotStart, OSError):

@@ -168,13 +168,13 @@ class Replica(Protocol):
         """The same without waiting; `done` is called once, on the tick thread, and must be quick."""
 
     def staleness_s(self) -> float | None:
-        """How old the local state is at most, by this host's monotonic clock. None: unknown."""
+        """Return how old the local state is at most, in s by this host's monotonic clock. None: unknown."""
 
     def status(self) -> ReplicaStatus:
-        """As this member sees it, without asking others."""
+        """Return the status as this member sees it, without asking others."""
 
     def is_leader(self) -> bool:
-        """Whether this member believes that it leads. It may be wrong for up to an election time-out."""
+        """Return whether this member believes that it leads. It may be wrong for up to an election time-out."""
 
     def transfer_leadership(self, to: str | None, timeout_s: float) -> str:
         """Hands leadership over to a voter that has caught up (None: the one that has the most) and returns its name.

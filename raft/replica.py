@@ -294,7 +294,9 @@ class RaftReplica:
         self._end(EXIT_CODES[words.cause])
 
     def _is_needed(self, parting_s: float) -> bool:
-        """Whether a member that stops goes on for now: it leads others, or its last words are still on their way."""
+        """Return whether a member that stops goes on for now: it leads others, or its last words are still on their
+        way.
+        """
         is_leading = self._member.core.is_leader and bool(self._member.seat.other_voters())
         return parting_s < (_PARTING_S if is_leading else _LEAST_PARTING_S)
 
@@ -418,7 +420,8 @@ def _unusable(directory: Path, error: OSError) -> CannotStart:
 
 
 def first_configuration(name: str, listen: str, peers: Mapping[str, str]) -> Configuration:
-    """What a group begins with; its id follows from its members, so that they need not agree on one first.
+    """Return the configuration that a group begins with. Its id follows from its members, so that they need not agree
+    on one first.
 
     Raises CannotStart when an address is no host:port.
     """

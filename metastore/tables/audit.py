@@ -162,7 +162,8 @@ def handle_trim(command: records_pb2.TrimAudit, view: ReadView, _proposal: Propo
 def page(
     view: ReadView, from_ms: int, until_ms: int, actor: str, after: bytes, limit: int
 ) -> tuple[list[federation_pb2.AuditRecord], bytes]:
-    """At most `limit` records of a time (`until_ms` 0: no end) and, unless it is empty, of one actor; newest first.
+    """Return at most `limit` records of a time (`until_ms` 0: no end) and, unless it is empty, of one actor; newest
+    first.
 
     `after` is the key that the former page ended with; the second result is this page's, b"" when that was all. A page
     for one actor may be short, or empty, and not the last: it looks at MAX_SCANNED records at most.

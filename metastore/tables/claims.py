@@ -84,7 +84,7 @@ def stored_claim(view: Getter, partition: PartitionId) -> tiering_pb2.PartitionC
 
 
 def claim_from_bytes(value: bytes) -> tiering_pb2.PartitionClaim:
-    """What is stored under a partition's name."""
+    """Decode the claim that is stored under a partition's name."""
     if value[0] not in _EARLIER_FIRST_BYTES:
         return tiering_pb2.PartitionClaim.FromString(value)
     epoch, broker_id = _EARLIER.unpack_from(value)
@@ -112,7 +112,7 @@ class _Changes:
 
 
 def _epochs(command: records_pb2.ClaimPartitions) -> list[int | None]:
-    """For each partition its leader's epoch, None in claim order."""
+    """Return for each partition its leader's epoch, None in claim order. Raises InvalidInput."""
     request, epochs = command.request, command.leader_epochs
     require_claimable(request)
     if request.mode == tiering_pb2.CLAIM_ORDER:
@@ -133,7 +133,7 @@ def _topics(request: tiering_pb2.ClaimPartitionsRequest) -> Sequence[str]:
 def _asked(
     request: tiering_pb2.ClaimPartitionsRequest, topic: str, epoch: int | None, proposal: Proposal
 ) -> tiering_pb2.PartitionClaim:
-    """What is stored if it is granted; the token is missing."""
+    """Build the claim that is stored if it is granted; the token is missing."""
     claim = tiering_pb2.PartitionClaim(
         broker_id=request.broker_id, writer=request.writer, topic=topic, claimed_at_ms=proposal.at_ms
     )

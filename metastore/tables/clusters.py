@@ -87,7 +87,9 @@ def handle_drop(command: records_pb2.DropCluster, view: ReadView, _proposal: Pro
 
 
 def _require_untouched(view: ReadView, name: str) -> None:
-    """What Guardian has set there, only Guardian knows how to take back."""
+    """Require that Guardian has set nothing in the cluster: only Guardian knows how to take that back. Raises
+    Conflict.
+    """
     value = view.get(keys.protection(name))
     if value is not None and not protection_from_proto(protection_pb2.ProtectionState.FromString(value)).is_idle:
         raise Conflict(

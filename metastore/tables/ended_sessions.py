@@ -45,5 +45,5 @@ def handle_end(command: records_pb2.EndConsoleSession, view: ReadView, proposal:
 
 
 def is_ended(view: Lookup, cookie_hash: bytes, until_ms: int) -> bool:
-    """Whether the session with this cookie, which would be over then, was ended."""
+    """Return whether the session with this cookie, which would be over at `until_ms`, was ended."""
     return view.get(keys.ended_session(until_ms, cookie_hash)) is not None

@@ -147,7 +147,7 @@ def _call_key(call: events_pb2.Call) -> bytes:
 
 
 def calls(view: ReadView) -> tuple[Call, ...]:
-    """What calls a person now, by cluster."""
+    """Return what calls a person now, by cluster."""
     return tuple(call_from_proto(events_pb2.Call.FromString(value)) for _, value in view.scan(keys.Table.CALL.prefix))
 
 

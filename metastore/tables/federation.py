@@ -145,7 +145,9 @@ def _shown_page(
 
 
 def prefix_of(table: int, cluster: str, name: str) -> bytes:
-    """What the keys of the entries asked for begin with (a whole key where `name` is given). Raises InvalidInput."""
+    """Return what the keys of the entries asked for begin with (a whole key where `name` is given). Raises
+    InvalidInput.
+    """
     found = TABLES.get(table)
     if found is None:
         known = ", ".join(federation_pb2.FederationTable.Name(number) for number in sorted(TABLES))
@@ -286,7 +288,7 @@ def _records(step: _Step) -> Iterator[Record]:
 
 
 def _targets(entry: Entry) -> Iterator[bytes]:
-    """What the entry names."""
+    """Yield the keys of what the entry names."""
     match entry:
         case Machine():
             yield keys.cluster(entry.cluster) if entry.cluster else keys.free_machines(entry.idc)

@@ -23,7 +23,7 @@ _ENTRY = struct.Struct(">iq")
 
 
 def stored(view: Getter, partition: bytes) -> dict[int, int]:
-    """What trimming wrote down."""
+    """Return what trimming wrote down: by leader epoch, the highest offset of copies that are gone."""
     return dict(_ENTRY.iter_unpack(view.get(sk.GONE_OFFSETS + partition) or b""))
 
 

@@ -95,7 +95,7 @@ def partition_from_key(partition: bytes) -> PartitionId:
 
 
 def topic_fault(owner: bytes | None, partition: PartitionId) -> str:
-    """What speaks against taking the topic id for this cluster's, in one sentence; empty when nothing does.
+    """Say what speaks against taking the topic id for this cluster's, in one sentence; empty when nothing does.
 
     `owner` is what is stored under keys.topic_owner(partition.topic_id).
     """

@@ -71,7 +71,7 @@ def handle(command: records_pb2.PutPlanChunk, view: ReadView, proposal: Proposal
 
 
 def is_complete(view: ReadView, plan_hash: str) -> bool:
-    """Whether all of the plan is stored."""
+    """Return whether all of the plan is stored."""
     header = _header(view, plan_hash)
     return header is not None and header.is_complete
 
@@ -144,7 +144,7 @@ def _put_chunk(command: records_pb2.PutPlanChunk) -> Put:
 
 
 def _content_fault(plan_hash: str, chunks: list[bytes]) -> str:
-    """What is wrong with the whole, in one sentence; empty when nothing is."""
+    """Say what is wrong with the plan's content as a whole, in one sentence; empty when nothing is."""
     content = _unpack(chunks)
     if content is None:
         return (

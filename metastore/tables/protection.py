@@ -35,7 +35,7 @@ def handle_put(command: records_pb2.PutProtection, view: ReadView, _proposal: Pr
 
 
 def stored_protection(view: ReadView, cluster: str) -> Protection:
-    """What is held in the cluster; nothing at revision 0 before anything was."""
+    """Return what protects the cluster's disks; nothing at revision 0 before anything was held."""
     value = view.get(keys.protection(cluster))
     if value is None:
         return Protection(cluster)
@@ -43,6 +43,6 @@ def stored_protection(view: ReadView, cluster: str) -> Protection:
 
 
 def stored_protections(view: ReadView) -> tuple[Protection, ...]:
-    """Of all clusters that ever had something held."""
+    """Return the protections of all clusters that ever had something held."""
     found = view.scan(keys.Table.PROTECTION.prefix)
     return tuple(protection_from_proto(protection_pb2.ProtectionState.FromString(value)) for _, value in found)

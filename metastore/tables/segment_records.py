@@ -32,7 +32,7 @@ must not come."""
 
 
 def is_of(record: bytes, partition: bytes) -> bool:
-    """Whether the segment is of the partition with this encoded name."""
+    """Return whether the segment is of the partition with this encoded name."""
     return record[PARTITION_AT:] == partition
 
 
@@ -50,12 +50,12 @@ def newest_state(record: bytes | None) -> int:
 
 
 def name_of(state: int) -> str:
-    """For people."""
+    """Name the state for people."""
     return STATES[state].name if state in STATES else "nothing" if state == 0 else f"unknown state {state}"
 
 
 def change(event: PlainSegmentEvent) -> bytes:
-    """What a later event changes in its segment, to be appended to the segment's first event."""
+    """Encode what a later event changes in its segment, to be appended to the segment's first event."""
     update = SegmentUpdate(state=event.state, broker_id=event.broker_id, event_timestamp_ms=event.event_timestamp_ms)
     if event.custom_metadata:  # Kafka learns it from the copy, so it may come with COPY_SEGMENT_FINISHED
         update.custom_metadata = event.custom_metadata

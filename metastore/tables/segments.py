@@ -126,7 +126,7 @@ def _append(part: raw_pb2.CheckedPart, ids: list[bytes], batch: _Batch, result: 
 
 
 def _registered_topic(partition: bytes, batch: _Batch) -> dict[bytes, bytes]:
-    """What registers the topic of a partition that is new. Raises _Refused when it is another cluster's."""
+    """Return the record that registers the topic of a new partition. Raises _Refused when it is another cluster's."""
     name = partition_from_key(partition)
     key = keys.topic_owner(name.topic_id)
     fault = topic_fault(batch.topics.get(key) or batch.view.get(key), name)

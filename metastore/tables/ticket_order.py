@@ -169,7 +169,7 @@ def _ticket_keys(positions: Iterable[bytes]) -> list[bytes]:
 
 
 def _keys_of(ticket: tickets_pb2.Ticket | None) -> dict[bytes, None]:
-    """In a fixed order: all members write the same records."""
+    """Return the keys of a ticket in a fixed order: all members write the same records."""
     if ticket is None:
         return {}
     made = position_of(ticket)

@@ -223,7 +223,7 @@ def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:
 
 
 def execution_revision(view: Lookup, ticket_id: str) -> int:
-    """How often the ticket's execution was saved; 0: not yet."""
+    """Return how often the ticket's execution was saved; 0: not yet."""
     value = view.get(keys.execution(ticket_id))
     return tickets_pb2.Execution.FromString(value).revision if value is not None else 0
 

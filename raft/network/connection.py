@@ -130,7 +130,7 @@ class Connection:
         return self._state is _State.OPEN
 
     def peer_certificate(self) -> Mapping[str, Any] | None:
-        """As the ssl module tells it; None without TLS."""
+        """Return the peer's certificate in the form of the ssl module; None without TLS."""
         return self._tls.getpeercert() if self._tls is not None else None
 
     def greeted(self, max_frame_bytes: int) -> None:
@@ -164,7 +164,9 @@ class Connection:
         self._buffer = bytearray()
 
     def _on_event(self, _descriptor: int, _mask: int) -> None:
-        """What the socket does counts, not the mask: an event may be meant for an earlier owner of the descriptor."""
+        """Act on what the socket does, not on the mask: an event may be meant for an earlier owner of the
+        descriptor.
+        """
         if self._state is _State.CONNECTING:
             self._finish_connecting()
         if self._state is _State.SECURING:
@@ -241,7 +243,7 @@ class Connection:
                 return
 
     def _receive(self) -> int | None:
-        """How many bytes came; None: none now, or the connection is closed."""
+        """Read once and return the number of bytes that came; None: none now, or the connection is closed."""
         try:
             received = self._socket.recv_into(memoryview(self._buffer)[self._end :])
         except (BlockingIOError, ssl.SSLWantReadError):

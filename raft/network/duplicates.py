@@ -24,7 +24,7 @@ class Refusals:
 
 
 def refused(before: Refusals | None, at: float) -> Refusals:
-    """What is known of a member that refuses at this moment."""
+    """Return the refusals of a member that refuses at this moment."""
     if before is None or at - before.last_at > PAUSE_S:
         return Refusals(at, at)
     return Refusals(before.first_at, at)

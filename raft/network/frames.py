@@ -166,7 +166,7 @@ def check(message: dict[str, Any]) -> None:
 
 
 def _shown(value: object) -> str:
-    """For a sentence; what is large or nested is only named."""
+    """Return the value for a sentence; what is large or nested is only named."""
     return repr(value)[:_MAX_NAME] if type(value) in (str, int) else type(value).__name__
 
 

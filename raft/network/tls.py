@@ -82,8 +82,9 @@ class TlsContexts:
 
 
 def proves_name(certificate: Mapping[str, Any] | None, name: str, *, must_bear: bool) -> bool:
-    """Whether a peer's certificate (`SSLSocket.getpeercert()`) is for the member `name`. `must_bear`: only if it bears
-    raft:NAME."""
+    """Return whether a peer's certificate (`SSLSocket.getpeercert()`) is for the member `name`. `must_bear`: only if it
+    bears raft:NAME.
+    """
     bound = _raft_names(certificate)
     if bound or must_bear:
         return name in bound

@@ -175,16 +175,16 @@ class Network:
         return frozenset(self._ready)
 
     def unsent_bytes(self, name: str) -> int:
-        """What waits for it to read; 0 when it is not connected."""
+        """Return the bytes that wait for this member to read; 0 when it is not connected."""
         connection = self._ready.get(name)
         return connection.unsent_bytes if connection is not None else 0
 
     def client_address(self, name: str) -> str:
-        """What it told of itself when it was last connected; "" before."""
+        """Return the client address that this member gave when it was last connected; "" before."""
         return str(self._hellos[name]["client_address"]) if name in self._hellos else ""
 
     def incarnation(self, name: str) -> str:
-        """Of its data folder, as it said when it was last connected; "" before."""
+        """Return the incarnation of this member's data folder, as it said when it was last connected; "" before."""
         return str(self._hellos[name]["incarnation"]) if name in self._hellos else ""
 
     def group(self, name: str) -> str:
@@ -279,7 +279,9 @@ class Network:
         self._admit(connection, name, hello)
 
     def _refusal(self, connection: Connection, hello: dict[str, Any]) -> _Refusal | None:
-        """Why who says this hello is not let in. It is told as much as it has proven to be, and never of the group."""
+        """Return why the sender of this hello is not let in, or None. It is told as much as it has proven to be, and
+        never of the group.
+        """
         name, group, own_group = hello["name"], hello["group"], self._group_id()
         expected = self._names.get(connection)
         if name == self._name or (expected is not None and name != expected):
@@ -297,7 +299,7 @@ class Network:
         return self._unfit(name, hello)
 
     def _unfit(self, name: str, hello: dict[str, Any]) -> _Refusal | None:
-        """Why a member that has proven to be one is not let in all the same."""
+        """Return why a member that has proven its name is refused all the same, or None."""
         if name in self._ready and hello["process"] != self._hellos[name]["process"]:
             detail = f"another process of the name {name!r} is connected to {self._name}"
             return _Refusal("refused_duplicate", detail, detail, frames.REFUSED_DUPLICATE)
@@ -308,7 +310,7 @@ class Network:
         return None
 
     def _unproven(self, connection: Connection, name: str) -> _Refusal | None:
-        """With TLS: what is wrong when the other side's certificate is not for this name."""
+        """Return what is wrong when, with TLS, the other side's certificate is not for this name; else None."""
         if self._contexts is None:
             return None
         certificate, must_bear = connection.peer_certificate(), self._contexts.must_bear_name
@@ -490,7 +492,9 @@ class Network:
                 self._end(connection, reason, "it took too long to say hello")
 
     def _close_others(self) -> None:
-        """Who may not be connected any more: this member has just joined another group, or knows of their removal."""
+        """Close connections to those that may not be connected any more. Either this member has just joined another
+        group, or it has learnt that they were removed.
+        """
         own_group = self._group_id()
         for name, connection in list(self._ready.items()):
             group = self._hellos[name]["group"]

@@ -29,7 +29,7 @@ class Background:
         future.add_done_callback(lambda _: self._wake())
 
     def __len__(self) -> int:
-        """How many outcomes are still to be handed over."""
+        """Return how many outcomes are still to be handed over."""
         return len(self._pending)
 
     def poll(self) -> None:

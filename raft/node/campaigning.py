@@ -38,7 +38,7 @@ class Campaigning:
     # Once a tick.
 
     def tick(self, now: float) -> bool:
-        """Whether to run for election now."""
+        """Advance the clock to `now` and return whether to run for election now."""
         if now - self._ticked_at > self._seat.timing.election_min / 2:
             # It was this member that stood still: what the others said meanwhile is still to be read.
             self._lenient_until = now + 2 * self._seat.timing.heartbeat
@@ -192,7 +192,7 @@ class Campaigning:
             self._seat.core.step_down(self._seat.core.term)
 
     def is_bound(self, now: float) -> bool:
-        """Whether this member leads, or heard from a leader a moment ago."""
+        """Return whether this member leads, or heard from a leader a moment ago."""
         core = self._seat.core
         return core.is_leader or elections.is_bound(self._heard_from_leader_at, now, self._seat.timing.election_min)
 

@@ -159,7 +159,7 @@ class Changing:
             self._ask(job, now)
 
     def _is_removed(self, goal: Change | Handover) -> bool:
-        """Whether this member was to be removed, and is: no leader talks to it any more then."""
+        """Return whether this member was to be removed, and is: no leader talks to it any more then."""
         seat, configuration = self.seat, self.seat.configuration
         if goal != Remove(seat.name) or configuration is None or seat.name in configuration.voters:
             return False

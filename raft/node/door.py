@@ -65,11 +65,11 @@ class Door:
         self._settled_at = self._ask_at = now
 
     def admits(self, name: str) -> bool:
-        """Whether somebody of this name may connect."""
+        """Return whether somebody of this name may connect."""
         return name in self._admitted
 
     def takes(self, sender: str, message: Message, now: float) -> bool:
-        """Whether the message may be acted upon; one that may not is counted."""
+        """Return whether the message may be acted upon, and count one that may not."""
         kind = message["type"]
         if not self._circle.may_play(_PARTS[kind], sender, is_settled=self.is_settled(now)):
             self._refuse(sender, f"{kind} from {sender!r}, who is not {_PARTS[kind].value} to {self._seat.name}", now)
@@ -84,7 +84,7 @@ class Door:
         return True
 
     def may_stop(self, leader: str) -> bool:
-        """Whether this leader's contradiction to what is committed here ends the member: only a voter's."""
+        """Return whether this leader's contradiction to what is committed here ends the member: only a voter's does."""
         return leader in self._circle.voters
 
     def refuse_contradiction(self, leader: str, detail: object, now: float) -> None:
@@ -92,7 +92,7 @@ class Door:
         self._refusal_log.refuse("refused_contradictions", f"entries of {leader!r}, who is no voter: {detail}", now)
 
     def is_settled(self, now: float) -> bool:
-        """Whether this member knows who leads, so that its configuration is no old one."""
+        """Return whether this member knows who leads, so that its configuration is no old one."""
         core = self._seat.core
         return core.is_leader or (core.leader in self._circle.voters and self._campaigning.is_bound(now))
 

@@ -59,7 +59,7 @@ class Feeder:
         return self._members.get(member)
 
     def match_indexes(self) -> dict[str, int]:
-        """Of the members that are connected."""
+        """Return the match index of each connected member."""
         return {
             name: progress.match_index
             for name, progress in self._members.items()
@@ -67,16 +67,16 @@ class Feeder:
         }
 
     def space_known(self) -> dict[str, bool]:
-        """Whether each member said that its disk has space."""
+        """Return for each member whether it said that its disk has space."""
         return {name: progress.has_space for name, progress in self._members.items()}
 
     @property
     def tell_at(self) -> float | None:
-        """When `feed` should be called again at the latest, to tell of commits."""
+        """Return when `feed` should be called again at the latest, to tell of commits; None: not needed."""
         return self._tell_at
 
     def feed(self, now: float, *, is_heartbeat: bool = False) -> None:
-        """To every member that is connected what is new for it; as a heartbeat, something in any case."""
+        """Send every connected member what is new for it; as a heartbeat, something in any case."""
         is_telling = self._tell_at is not None and now >= self._tell_at
         commit_index = self._seat.core.commit_index
         is_any_untold = False
@@ -123,7 +123,7 @@ class Feeder:
         self._offer_at.pop(member, None)
 
     def offer_snapshots(self, now: float) -> None:
-        """To members whose next entry is no longer in the log."""
+        """Offer a snapshot to members whose next entry is no longer in the log."""
         for name in self._lagging():
             manifest = self._source.request(self._seat.journal.first_index, now)
             if manifest is None or now < self._offer_at.get(name, 0.0):
@@ -200,8 +200,9 @@ class Feeder:
             progress.commit_told = commit_index
 
     def _is_needed(self, progress: Progress) -> bool:
-        """What goes into a full disk's reserve, a message at a time: up to the first entry of this leader's term. It
-        could not even answer reads before that is committed."""
+        """Return whether a member with a full disk needs the next message all the same. Its reserve takes messages one
+        at a time, up to the first entry of this leader's term. It could not even answer reads before that is committed.
+        """
         is_due = not progress.has_space and not progress.is_waiting and not self._seat.is_settled_leader
         return is_due and progress.next_index <= self._seat.own_term_index
 

@@ -37,7 +37,9 @@ class Installing:
         self._moved_at = 0.0
 
     def offer(self, leader: str, message: Message, now: float) -> bool:
-        """From the leader that this member follows. False: it is not needed, the leader should go on from the log."""
+        """Take the offer of the leader that this member follows. False: it is not needed, the leader should go on from
+        the log.
+        """
         try:
             manifest = Manifest.from_bytes(message["manifest"])
             if manifest.index != message["index"] or manifest.term > message["term"]:
@@ -89,8 +91,9 @@ class Installing:
         self._sink.close()
 
     def _is_known(self, manifest: Manifest) -> bool:
-        """Whether the log holds all up to the snapshot. What follows there may have been acknowledged, and so be
-        committed: a reset would break that promise (Raft's paper, figure 13, step 6)."""
+        """Return whether the log holds all up to the snapshot. What follows there may have been acknowledged, and so be
+        committed: a reset would break that promise (Raft's paper, figure 13, step 6).
+        """
         core, journal = self._seat.core, self._seat.journal
         if manifest.index > core.commit_index and journal.term_at(manifest.index) == manifest.term:
             core.set_commit_index(manifest.index)  # a snapshot is of what is committed
@@ -129,7 +132,7 @@ def install(directory: Path, manifest: Manifest, snapshot: Path, state_machine: 
 
 
 def repair(directory: Path, applied_index: int, journal: Journal) -> None:
-    """At start: finishes an install that a crash interrupted, or forgets one that had not happened.
+    """Finish, at start, an install that a crash interrupted, or forget one that had not happened.
 
     Raises DamagedData when state and log do not belong together.
     """

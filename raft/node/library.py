@@ -91,7 +91,7 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
 
     @property
     def poller(self) -> Any:
-        """With subscribe(descriptor, callback, mask) and unsubscribe(descriptor)."""
+        """Return the poller, with subscribe(descriptor, callback, mask) and unsubscribe(descriptor)."""
         return self._poller
 
     @property
@@ -132,12 +132,12 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
         self.doTick(0.0)
 
     def wait(self, seconds: float) -> None:
-        """For messages or a call of the waker, at most so long; handles them."""
+        """Wait for messages or a call of the waker, at most `seconds`, and handle them."""
         self._poller.poll(seconds)
 
     @property
     def can_commit(self) -> bool:
-        """Whether the next tick of this leader may find more to be committed."""
+        """Return whether the next tick of this leader may find more to be committed."""
         commit_index, voters = self.commit_index, self._SyncObj__otherNodes
         match = self._SyncObj__raftMatchIndex
         ahead = sum(1 for voter in voters if match[voter] > commit_index)
@@ -184,7 +184,7 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
         self._SyncObj__lastResponseTime = dict.fromkeys(nodes, math.inf)
 
     def set_match_index(self, voter: str, index: int) -> None:
-        """How much of this leader's log a voter holds durably."""
+        """Set how much of this leader's log a voter holds durably."""
         self._SyncObj__raftMatchIndex[self._node(voter)] = index
 
     # What the library calls by these names.

@@ -96,7 +96,9 @@ def _without_known_entries(message: Message, journal: Journal) -> Message:
 
 
 def _first_of_term(journal: Journal, index: int, term: int, kept_index: int) -> int:
-    """Where the entries of a term begin here: the leader has none of them at these indexes, so it may skip them all."""
+    """Return the index where the entries of a term begin here. The leader has none of them at these indexes, so it may
+    skip them all.
+    """
     while index - 1 > kept_index and journal.term_at(index - 1) == term:
         index -= 1
     return index

@@ -196,8 +196,9 @@ class Member:
         self.waker.close()
 
     def stop_taking_part(self, words: LastWords) -> None:
-        """From now on nothing is applied and nobody is served; each tick hands over what leadership this member has.
-        Whoever waits is told, and so are the others, those too that connect later."""
+        """Begin to stop: from now on nothing is applied and nobody is served, and each tick hands over what leadership
+        this member has. Whoever waits is told, and so are the others, those too that connect later.
+        """
         self.parting.begin(words, self._others())
         self.proposals.close()
         self.reading.close()
@@ -286,7 +287,7 @@ class Member:
         self.promises.keep()
 
     def _keep_up(self, now: float) -> None:
-        """What need not be looked at in every tick."""
+        """Do the work that need not be done in every tick."""
         installed = self._installing.work(now)
         if installed is not None:
             self.proposals.skipped(installed)
@@ -318,7 +319,7 @@ class Member:
     # What the network calls.
 
     def admits(self, name: str) -> bool:
-        """Whether somebody of this name may connect."""
+        """Return whether somebody of this name may connect."""
         return self.door.admits(name)
 
     def on_message(self, sender: str, message: Message) -> None:
@@ -402,8 +403,9 @@ class Member:
         return max(self.core.commit_index, self._confirmed.get(self.incarnation))
 
     def _without_new_commands(self, message: Message) -> Message:
-        """What may go into the disk's reserve: a new leader must be able to commit the first entry of its term, and so
-        all that is before it."""
+        """Cut the message down to what may go into the disk's reserve. A new leader must be able to commit the first
+        entry of its term, and so all that is before it.
+        """
         term, entries = message["term"], message["entries"]
         new = next(
             (at for at, entry in enumerate(entries) if entry[2] == term and command_in(entry[0]) is not None), None
@@ -533,7 +535,7 @@ class Member:
                 self._connect_to_members()
 
     def _others(self) -> set[str]:
-        """Whom a leader feeds."""
+        """Return the names of the members that a leader feeds."""
         configuration = self._configuration
         members = {member.name for member in configuration.members} if configuration is not None else set()
         return (members | self._leaving.keys()) - {self.name}

@@ -23,7 +23,7 @@ class Parting:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether this member stops by itself."""
+        """Return whether this member stops by itself."""
         return self._own is not None
 
     def begin(self, words: LastWords, others: Iterable[str]) -> None:

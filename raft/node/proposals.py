@@ -93,7 +93,7 @@ class Proposals:
         return bool(self._placed)
 
     def take(self) -> list[Proposal]:
-        """What waits; from here on its outcome depends on the group."""
+        """Take the proposals that wait; from here on their outcome depends on the group."""
         with self._lock:
             taken = list(self._waiting)
             self._waiting.clear()
@@ -135,7 +135,7 @@ class Proposals:
         return False
 
     def leader_lost(self) -> None:
-        """Who holds the forwarded ones will not tell any more."""
+        """End the forwarded proposals as unknown: the leader that holds them will not tell any more."""
         lost, self._forwarded = list(self._forwarded.values()), {}
         for proposal in lost:
             self._end(proposal, self._unknown())

@@ -82,7 +82,7 @@ class Reading:
             self._send_round(self._rounds.number)
 
     def leader_changed(self) -> None:
-        """What was asked of the old one is asked again."""
+        """Ask again what was asked of the old leader."""
         self._requests.lost(math.inf)
 
     def became(self) -> None:
@@ -93,7 +93,7 @@ class Reading:
     # What others say.
 
     def read_round(self, leader: str, message: Message) -> None:
-        """From the leader that this member follows, in its term."""
+        """Answer a read round of the leader that this member follows, in its term."""
         self._seat.links.send(
             leader, {"type": frames.READ_ROUND_REPLY, "term": message["term"], "round": message["round"]}
         )
@@ -124,7 +124,7 @@ class Reading:
         self._end([*submitted, *self._requests.all_reads()], error)
 
     def _is_due(self, now: float) -> bool:
-        """Whether to ask, and somebody is there to be asked."""
+        """Return whether to ask now, and somebody is there to be asked."""
         if now < self._pause_until or not (self._seat.core.is_leader or self._seat.leader_to_ask()):
             return False
         asked_at = self._requests.last_asked_at

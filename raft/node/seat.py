@@ -58,7 +58,7 @@ class Seat:
         return sorted(configuration.voters - {self.name}) if configuration is not None else []
 
     def incarnations(self) -> dict[str, str]:
-        """Of the members that are connected, and of this one."""
+        """Return the incarnations of this member and of those that are connected, by name."""
         return {
             self.name: self.incarnation,
             **{name: self.links.incarnation(name) for name in self.other_members() if self.links.is_connected(name)},

@@ -62,7 +62,7 @@ class Vitals:
 
     @property
     def verdict(self) -> Verdict:
-        """What follows from the last comparisons."""
+        """Return the verdict that follows from the last comparisons."""
         return self._verdict
 
     def clock_ms(self, member: str, now: float) -> int | None:
@@ -94,7 +94,7 @@ class Vitals:
         self._moved_at[member] = now
 
     def received(self, sender: str, message: Message, now: float) -> None:
-        """From a member, about itself."""
+        """Take in what a member tells about itself."""
         self._told[sender] = message["index"], message["checksum"]
         if message["index"] > self._told_up_to.get(sender, 0):
             self._told_up_to[sender] = message["index"]
@@ -130,7 +130,9 @@ class Vitals:
             self._seat.links.send(name, message)
 
     def _confirmed_now(self) -> tuple[tuple[str, int], ...]:
-        """What each voter holds of what is committed, this leader among them; by incarnation."""
+        """Return what each voter, this leader among them, holds of what is committed: pairs of incarnation and
+        index.
+        """
         configuration, commit_index = self._seat.configuration, self._seat.core.commit_index
         if configuration is None:
             return ()
@@ -144,7 +146,9 @@ class Vitals:
         return tuple(found.items())[: frames.MAX_CONFIRMED]
 
     def _compare(self, name: str) -> None:
-        """What was told of an index that this member has not applied yet waits."""
+        """Compare the member's checksum with this one's. What was told of an index that this member has not applied yet
+        waits.
+        """
         index, checksum = self._told[name]
         if index > self._seat.core.applied_index:
             return

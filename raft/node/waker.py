@@ -24,7 +24,7 @@ class Waker:
 
     @property
     def is_pending(self) -> bool:
-        """Whether somebody called since the last `rearm`."""
+        """Return whether somebody called since the last `rearm`."""
         return self._is_pending
 
     def rearm(self) -> None:

@@ -34,7 +34,9 @@ class Lapse:
     confirmed_index: int = 0
 
     def is_outdated(self, last_index: int) -> bool:
-        """Whether a log that ends there has all that was confirmed: its introduction was on its way for a while."""
+        """Return whether a log that ends at `last_index` has all that was confirmed: its introduction was on its way
+        for a while.
+        """
         return 0 < self.confirmed_index <= last_index
 
     @property

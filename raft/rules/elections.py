@@ -46,7 +46,7 @@ class Ballot:
 
 
 def is_majority(members: Set[str], configuration: Configuration) -> bool:
-    """Whether the voters among these members are a majority of all voters."""
+    """Return whether the voters among these members are a majority of all voters."""
     return len(members & configuration.voters) >= configuration.majority
 
 
@@ -56,22 +56,22 @@ def may_campaign(name: str, configuration: Configuration | None) -> bool:
 
 
 def is_bound(heard_from_leader_at: float | None, now: float, election_min_s: float) -> bool:
-    """Whether a member heard from a leader so recently that it does not listen to candidates."""
+    """Return whether a member heard from a leader so recently that it does not listen to candidates."""
     return heard_from_leader_at is not None and now - heard_from_leader_at < election_min_s
 
 
 def grants_pre_vote(candidate_term: int, candidate: LogEnd, *, term: int, log: LogEnd, is_bound: bool) -> bool:
-    """Whether a member in `term` with this log would vote for a candidate of `candidate_term`."""
+    """Return whether a member in `term` with this log would vote for a candidate of `candidate_term`."""
     return not is_bound and candidate_term > term and candidate >= log
 
 
 def hears_candidate(*, is_bound: bool, is_transfer: bool) -> bool:
-    """Whether a member looks at a candidate's request (and at its term) at all."""
+    """Return whether a member looks at a candidate's request (and at its term) at all."""
     return is_transfer or not is_bound
 
 
 def has_quorum(name: str, configuration: Configuration, heard_at: Mapping[str, float], since: float) -> bool:
-    """Whether a leader has heard from a majority of the voters, itself one of them, at or after `since`."""
+    """Return whether a leader has heard from a majority of the voters, itself one of them, at or after `since`."""
     return is_majority({name, *(member for member, at in heard_at.items() if at >= since)}, configuration)
 
 
@@ -90,7 +90,7 @@ class Transfer:
 def choose_successor(
     name: str, to: str | None, configuration: Configuration, match: Mapping[str, int], least_match: int
 ) -> str:
-    """Whom the leader `name` hands over to: `to`, or (None) the connected voter that has most of the log.
+    """Choose whom the leader `name` hands over to: `to`, or (None) the connected voter that has most of the log.
 
     `match` holds connected members only. Raises ChangeRefused when nobody fits who has the log up to `least_match`.
     """

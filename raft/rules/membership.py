@@ -30,7 +30,9 @@ class LeaderView:
 
 
 def is_in_force(change: Change, configuration: Configuration) -> bool:
-    """Whether nothing is left to be done. Raises ChangeRefused when the change can never fit this configuration."""
+    """Return whether nothing is left to be done. Raises ChangeRefused when the change can never fit this
+    configuration.
+    """
     return changed(change, configuration, {}) == configuration
 
 
@@ -51,7 +53,9 @@ def must_hand_over(change: Change, view: LeaderView) -> bool:
 
 
 def next_configuration(change: Change, view: LeaderView) -> Configuration:
-    """What the leader appends for a change that is not in force. Raises ChangeRefused when that must not be now."""
+    """Return the configuration that the leader appends for a change not in force yet. Raises ChangeRefused when that
+    must not be now.
+    """
     goal = changed(change, view.configuration, view.incarnations)
     if not view.is_settled:
         raise ChangeRefused("another change of the group is not committed yet: wait, then ask again")

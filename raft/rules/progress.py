@@ -44,7 +44,7 @@ class Progress:
 
     @property
     def is_waiting(self) -> bool:
-        """For an acknowledgement of entries."""
+        """Return whether an acknowledgement of entries is awaited."""
         return bool(self._in_flight)
 
     @property
@@ -84,7 +84,7 @@ class Progress:
         self.commit_told = 0
 
     def disconnected(self) -> None:
-        """What was under way is lost."""
+        """Give up what was under way to a member that is not connected any more, and probe it anew."""
         self.is_probing = True
         self._rewind(self.match_index + 1 if self.match_index else self.next_index)
 

@@ -61,12 +61,12 @@ class ReadRounds:
         self._open: deque[_Round] = deque()
 
     def __len__(self) -> int:
-        """How many rounds are not confirmed yet."""
+        """Return how many rounds are not confirmed yet."""
         return len(self._open)
 
     @property
     def number(self) -> int:
-        """Of the newest round."""
+        """Return the number of the newest round."""
         return self._number
 
     def begin(self, askers: list[Asker], commit_index: int) -> int:
@@ -133,13 +133,13 @@ class ReadRequests:
             self._confirmed.append((index, batch))
 
     def refused(self, request_id: int) -> None:
-        """Who was asked does not lead: its reads are new again."""
+        """Make the reads of a refused request new again: who was asked does not lead."""
         batch = self._asked.pop(request_id, None)
         if batch is not None:
             self._new[:0] = batch.reads
 
     def lost(self, asked_before: float) -> bool:
-        """What was asked before then will not be answered: those reads are new again. Whether there were any."""
+        """Make reads new again that were asked before then and will not be answered. Returns whether there were any."""
         lost = [batch for batch in self._asked.values() if batch.asked_at < asked_before]
         for batch in lost:
             self.refused(batch.request_id)

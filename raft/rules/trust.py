@@ -55,7 +55,7 @@ class Circle:
         object.__setattr__(self, "admitted", served | self.peers | self.introduced)
 
     def may_play(self, part: Part, name: str, *, is_settled: bool) -> bool:
-        """Whether `name` may send what takes this part."""
+        """Return whether `name` may send what takes this part."""
         match part:
             case Part.VOTER:
                 return name in self.voters
@@ -73,5 +73,7 @@ class Circle:
 
 
 def is_plausible_term(term: int, own_term: int, *, is_new: bool) -> bool:
-    """Whether a group may have come so far. `is_new`: this member belongs to none yet, so it can't know."""
+    """Return whether a group may have reached this term. `is_new`: this member belongs to none yet, so it can't
+    know.
+    """
     return is_new or term - own_term <= MAX_TERM_JUMP

@@ -29,7 +29,7 @@ class PendingInstall:
     configuration: Configuration
 
     def is_done_by(self, applied_index: int) -> bool:
-        """Whether the state machine that is found holds the snapshot already: then the log must be reset."""
+        """Return whether the state machine that is found holds the snapshot already: then the log must be reset."""
         return applied_index >= self.index
 
 

@@ -66,7 +66,7 @@ class Transfer:
         self._chunks_left = Counter({file.name: len(file.chunks) for file in manifest.files})
 
     def next_pulls(self) -> tuple[Pull, ...]:
-        """What to ask for now, so that the window is full."""
+        """Return the pulls to ask for now, so that the window is full."""
         fresh: list[Pull] = []
         while len(self._asked) + len(self._writing) < self._window and (pull := next(self._wanted, None)):
             self._asked[pull] = None
@@ -74,11 +74,11 @@ class Transfer:
         return tuple(fresh)
 
     def asked(self) -> tuple[Pull, ...]:
-        """What was asked for and has not come."""
+        """Return the pulls that were asked for and have not come."""
         return tuple(self._asked)
 
     def take(self, pull: Pull, size: int) -> bool:
-        """Whether the chunk is to be written: it was asked for, has not come yet and has the right size."""
+        """Return whether to write the chunk: it was asked for, has not come yet and has the right size."""
         file = self.manifest.file(pull.file)
         if pull not in self._asked or file is None or size != file.chunk_bytes(pull.offset):
             return False
@@ -144,7 +144,7 @@ class SnapshotSink:
         return self._transfer.next_pulls() if self._transfer else ()
 
     def asked(self) -> tuple[Pull, ...]:
-        """What was asked for and has not come, to be asked for again after a silence."""
+        """Return the pulls that were asked for and have not come, to be asked for again after a silence."""
         return self._transfer.asked() if self._transfer else ()
 
     def chunk(self, snapshot_id: str, file: str, offset: int, data: bytes) -> bool:
@@ -166,7 +166,7 @@ class SnapshotSink:
         return True
 
     def poll(self) -> Progress:
-        """What has come about since the last call."""
+        """Return the progress since the last call."""
         self._background.poll()
         progress, self._progress = self._progress, Progress()
         return progress
@@ -227,7 +227,7 @@ class SnapshotSink:
         self._background.submit(finish, finished)
 
     def _is_current(self, transfer: Transfer, future: Future[None]) -> bool:
-        """Whether the job is of this transfer and went well; a transfer whose job failed is given up."""
+        """Return whether the job is of this transfer and went well; a transfer whose job failed is given up."""
         if transfer is not self._transfer:
             return False
         error = future.exception()

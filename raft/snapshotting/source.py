@@ -184,7 +184,7 @@ class SnapshotSource:
         self._background.submit(save, saved)
 
     def _pause(self) -> None:
-        """Between two pieces of the checksums: they are in no hurry, and the processor is the writers'."""
+        """Pause between two pieces of the checksums: they are in no hurry, and the processor is the writers'."""
         if self._background.is_closing:
             raise _Stopped
         time.sleep(_PAUSE_S)

@@ -25,7 +25,7 @@ class DiskGuard:
     is_short: bool = False
 
     def after(self, free_bytes: int) -> DiskGuard:
-        """What holds once so much was found to be free."""
+        """Return the guard's state once `free_bytes` were found to be free."""
         if free_bytes < self.reserve_bytes:
             return replace(self, is_short=True)
         if 4 * free_bytes > 5 * self.reserve_bytes:
@@ -34,8 +34,9 @@ class DiskGuard:
 
 
 def can_commit(leader: str, voters: Set[str], short: Set[str]) -> bool:
-    """Whether the leader has space, and with it or without it a majority of the voters. `short`: who is known to lack
-    it; of whom nothing is known yet is taken to have it."""
+    """Return whether the leader has space and so have, with it or without it, a majority of the voters. `short`: who is
+    known to lack it; of whom nothing is known yet is taken to have it.
+    """
     return leader not in short and 2 * len(voters - short) > len(voters)
 
 
@@ -62,7 +63,7 @@ class DiskProbe:
         return not self._guard.is_short
 
     def fault(self) -> str:
-        """What is wrong, for people; "" when there was space at the last look."""
+        """Return what is wrong, for people; "" when there was space at the last look."""
         if not self._guard.is_short:
             return ""
         return (

@@ -78,7 +78,7 @@ class WrittenFile:
     size: int
 
     def is_part_of(self, written: Sequence[WrittenFile]) -> bool:
-        """Whether it still counts, perhaps longer."""
+        """Return whether the file still counts, perhaps longer."""
         return any(held.path == self.path and held.sequence == self.sequence for held in written)
 
     def verify(self) -> None:
@@ -146,7 +146,7 @@ class Journal:
 
     @property
     def is_pristine(self) -> bool:
-        """Whether the member has never taken part: no entry, no term, no vote."""
+        """Return whether the member has never taken part: no entry, no term, no vote."""
         return self.last_index == 1 and self.last_term == 0 and self.term == 0
 
     @property
@@ -161,7 +161,7 @@ class Journal:
 
     @property
     def size_bytes(self) -> int:
-        """On disk, and waiting for `sync`."""
+        """Return the bytes of the log, on disk and waiting for `sync`."""
         return sum(segment.size for segment in self._segments) + len(self._pending)
 
     def configuration_at(self, index: int) -> Configuration | None:

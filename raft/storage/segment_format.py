@@ -82,7 +82,7 @@ class SegmentHeader:
 
 
 def record_header(entry: bytes, index: int, term: int, batch: int) -> bytes:
-    """What goes before `entry` in the file."""
+    """Build the header that goes before `entry` in the file."""
     header = _pack_record(_RECORD_MAGIC, len(entry), _crc32(entry), batch, index, term)
     return header + _pack_crc(_crc32(header))
 
@@ -126,7 +126,9 @@ def read_records(data: bytes, start: int, first_index: int, stop_index: int | No
 
 
 def _is_torn(data: bytes, start: int, offset: int, end: int) -> bool:
-    """Whether the broken record in data[offset:end] is a write that was cut short, not damage to a synced one."""
+    """Return whether the broken record in data[offset:end] is a write that was cut short, not damage to a synced
+    one.
+    """
     return _has_unwritten_sector(data, offset, end) and not _was_synced(data, start, offset)
 
 
