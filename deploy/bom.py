@@ -30,7 +30,7 @@ Component = dict[str, Any]
 
 
 def python_components(lock: str) -> Iterator[Component]:
-    """Of a lock file's text: each package with the checksums of all its files."""
+    """Yield each package of a lock file's text, with the checksums of all its files."""
     for entry in re.split(r"\n(?=\S)", lock.replace("\\\n", " ")):
         if pinned := _PINNED.match(entry):
             name, version = pinned.groups()
@@ -39,7 +39,7 @@ def python_components(lock: str) -> Iterator[Component]:
 
 
 def vendored_components(table: str) -> Iterator[Component]:
-    """Of VENDORED.md's text: each library of the console once."""
+    """Yield each library of the console in VENDORED.md's text once."""
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and (package := _NPM.search(cells[4])):
@@ -49,7 +49,7 @@ def vendored_components(table: str) -> Iterator[Component]:
 
 
 def java_components(pom: str) -> Iterator[Component]:
-    """Of a pom's text: what ends up in the jar, with versions as its properties say."""
+    """Yield each dependency of a pom's text that ends up in the jar, with versions as its properties say."""
     root = ElementTree.fromstring(pom)  # noqa: S314  our own file
     space = {"m": "http://maven.apache.org/POM/4.0.0"}
     properties = {each.tag.partition("}")[2]: each.text or "" for each in root.iterfind("m:properties/*", space)}

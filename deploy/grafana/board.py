@@ -182,7 +182,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _alerts() -> dict[str, Any]:
-    """Where an alert fires it is marked in all graphs."""
+    """Build the annotation that marks in all graphs where an alert fires."""
     return {
         "name": "Alerts",
         "datasource": _SOURCE,

@@ -44,12 +44,12 @@ def load(folder: Path) -> KafkaCluster:
 
 
 def command(folder: Path, action: str = "{action}", broker: str = "{broker}") -> list[str]:
-    """What a member, or anybody, runs: as the template of a hook, or filled in."""
+    """Build the command that a member, or anybody, runs: as the template of a hook, or filled in."""
     return [sys.executable, "-m", "deploy.local.broker_hook", str(folder), action, broker]
 
 
 def config_section(folder: Path, name: str = "local", timeout_s: float = 240) -> str:
-    """For a member's configuration: `[hooks.local]`."""
+    """Render the section `[hooks.local]` of a member's configuration."""
     return f'[hooks.{name}]\nkind = "command"\ncommand = {json.dumps(command(folder))}\ntimeout_s = {timeout_s:g}\n'
 
 

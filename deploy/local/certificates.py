@@ -41,12 +41,12 @@ def client_tls(directory: Path) -> ClientTls:
 
 
 def broker_name(cluster: str, broker_id: int) -> str:
-    """Whose certificate a broker's reporter shows."""
+    """Return the name in the certificate that a broker's reporter shows."""
     return f"{cluster}-{broker_id}"
 
 
 def broker_settings(directory: Path, cluster: str, broker_id: int) -> dict[str, str]:
-    """Of the plugin, for server.properties."""
+    """Return the broker plugin's TLS settings, for server.properties."""
     folder, name = CertificateFolder(directory), broker_name(cluster, broker_id)
     return {
         "guardian.reporter.ssl.certificate.file": str(folder.certificate(name)),
@@ -56,7 +56,7 @@ def broker_settings(directory: Path, cluster: str, broker_id: int) -> dict[str, 
 
 
 def member_sections(directory: Path, name: str) -> dict[str, dict[str, object]]:
-    """Of a member's TOML: TLS at every port, and to brokers' reporters."""
+    """Return the sections of a member's TOML for TLS at every port, and to brokers' reporters."""
     folder, raft = CertificateFolder(directory), CertificateFolder(directory / _RAFT)
     own = {"certificate": str(folder.certificate(name)), "key": str(folder.key(name))}
     mutual: dict[str, object] = {"ca": str(folder.authority), **own}

@@ -139,7 +139,7 @@ def run_maven(pom: Path, *goals: str) -> None:
 
 
 def _first_errors(output: str) -> str:
-    """What Maven says before it comes to its general advice, on one line."""
+    """Return on one line what Maven says before it comes to its general advice."""
     errors = [line.removeprefix("[ERROR]").strip() for line in output.splitlines() if line.startswith("[ERROR]")]
     told = itertools.takewhile(lambda line: line and "[Help 1]" not in line, errors)
     return " ".join(told) or "it gave no reason"

@@ -83,7 +83,7 @@ class Federation:
 
     @property
     def client_tls(self) -> ClientTls | None:
-        """What the operator shows; None: everything speaks plain text."""
+        """Return the certificate that the operator shows; None: everything speaks plain text."""
         folder = next((member.certificates for member in self.members), None)
         return certificates.client_tls(folder) if folder else None
 
@@ -211,7 +211,7 @@ def up(
 
 
 def status(home: Path | None = None) -> dict[str, Any]:
-    """What stands in the home, as JSON: the pid of a process that does not run is None."""
+    """Describe what stands in the home, as JSON: the pid of a process that does not run is None."""
     federation = Federation.load((home or default_home()).absolute())
     return {
         "members": [

@@ -227,7 +227,9 @@ class KafkaCluster:
         return self.secrets_folder / f"{self.name}.password"
 
     def to_cluster(self, *, sasl: bool | None = None) -> Cluster:
-        """How Guardian and clients know it; over SASL where the cluster has it, unless `sasl` says otherwise."""
+        """Return the cluster as Guardian and clients know it; over SASL where the cluster has it, unless `sasl` says
+        otherwise.
+        """
         brokers = tuple(Broker(node.id, node.rack, node.idc, node.reporter) for node in self.brokers)
         if not (self.spec.sasl if sasl is None else sasl):
             return Cluster(self.name, self.bootstrap, self.cluster_id, brokers=brokers)
@@ -299,7 +301,7 @@ class KafkaCluster:
         self.start_node(self.broker(broker_id).id, deadline_s)
 
     def start_node(self, node_id: int, deadline_s: float = _READY_DEADLINE_S) -> None:
-        """As `start_broker`, of a controller too: at its old port, which the others know."""
+        """Start a broker or a controller as `start_broker` does: at its old port, which the others know."""
         node = self.node(node_id)
         if node.pid is None:
             self._start_node(node)
@@ -500,7 +502,9 @@ def _pick_ports(spec: ClusterSpec) -> BrokerPorts:
 
 
 def _new_uuid() -> str:
-    """As Kafka writes them: 16 bytes in base64. One that begins with '-' would read as an option on a command line."""
+    """Make an id as Kafka writes them: 16 bytes in base64. One that begins with '-' would read as an option on a
+    command line.
+    """
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

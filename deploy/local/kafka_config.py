@@ -83,7 +83,7 @@ class ClusterSpec:
 
     @property
     def internal_replicas(self) -> int:
-        """Of Kafka's own topics."""
+        """Return the number of replicas of Kafka's own topics."""
         return max(1, min(3, self.brokers))
 
     def host_of(self, node_id: int) -> str:
@@ -180,7 +180,7 @@ def broker_properties(
 
 
 def meta_properties(cluster_id: str, node_id: int, directory_id: str) -> str:
-    """What `kafka-storage format` writes into each directory."""
+    """Render what `kafka-storage format` writes into each directory."""
     return render({"cluster.id": cluster_id, "directory.id": directory_id, "node.id": node_id, "version": 1})
 
 

@@ -57,7 +57,7 @@ class Member:
 
     @property
     def url(self) -> str:
-        """Of its HTTP port."""
+        """Return the URL of the member's HTTP port."""
         return f"http{'s' if self.certificates else ''}://{self.http}"
 
     @property

@@ -18,7 +18,7 @@ _LAST_PICKED = Path(tempfile.gettempdir()) / f"guardian-ports-{os.getuid()}"
 
 
 def is_free(port: int) -> bool:
-    """Whether the port can be bound on loopback now."""
+    """Return whether the port can be bound on loopback now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -62,7 +62,7 @@ def spawn(
 
 
 def give_way(session: int, nice: int) -> None:
-    """Where autogrouping is on, Linux weighs whole sessions against each other, by nice values of their own (sched(7)).
+    """Set a session's weight by its own nice value: where autogrouping is on, Linux weighs whole sessions (sched(7)).
 
     A kernel without it, or one that does not allow this, leaves it as it is.
     """
@@ -71,7 +71,7 @@ def give_way(session: int, nice: int) -> None:
 
 
 def is_alive(process: LocalProcess) -> bool:
-    """Whether this very process runs: not ended, not a zombie, not another one with its pid."""
+    """Return whether this very process runs: not ended, not a zombie, not another one with its pid."""
     try:
         found = psutil.Process(process.pid)
         if not _same(found, process):
@@ -118,7 +118,7 @@ def kill(process: LocalProcess) -> None:
 
 
 def last_lines(process: LocalProcess, count: int = 12) -> str:
-    """What the process said last, since it was started."""
+    """Return the last lines of what the process said since it was started."""
     return "\n".join(output(process).splitlines()[-count:])
 
 

@@ -40,7 +40,9 @@ class TieredStorage:
     task_interval_ms: int = 500
 
     def broker_settings(self, replicas: int) -> dict[str, object]:
-        """For server.properties of a broker of a cluster whose internal topics have so many replicas."""
+        """Return the settings for server.properties of a broker whose cluster's internal topics have so many
+        replicas.
+        """
         settings: dict[str, object] = {
             **controller_settings(),
             "remote.log.manager.task.interval.ms": self.task_interval_ms,
@@ -62,7 +64,7 @@ class TieredStorage:
 
 
 def controller_settings() -> dict[str, object]:
-    """Without it a controller refuses topics with tiered storage."""
+    """Return a controller's settings, without which it refuses topics with tiered storage."""
     return {"remote.log.storage.system.enable": "true"}
 
 

@@ -175,7 +175,9 @@ def verify(cluster: Cluster, counts: Mapping[TopicPartition, int]) -> VerifyResu
 
 
 def judge_gaps(gaps: Iterable[Gap], starts: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
-    """How many records retention took before they were read, and what is lost; `starts` are those after the reading."""
+    """Return how many records retention took before they were read, and what is lost; `starts` are those after the
+    reading.
+    """
     taken, lost = 0, []
     for gap in gaps:
         if gap.expected < gap.found <= starts[gap.partition]:

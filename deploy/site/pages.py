@@ -45,6 +45,6 @@ ELSEWHERE = {
 
 
 def all_pages(root: Path = ROOT) -> dict[str, str]:
-    """From paths in the checkout to pages of the site; made pages have the paths that they would have in docs/."""
+    """Map paths in the checkout to pages of the site; made pages have the paths that they would have in docs/."""
     own = (path.relative_to(root / "docs").as_posix() for path in (root / "docs").rglob("*.md"))
     return {f"docs/{page}": page for page in (*own, *PAGES)} | ELSEWHERE

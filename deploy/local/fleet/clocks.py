@@ -26,7 +26,7 @@ class DailyWave:
     peak: float
 
     def rate(self, at_s: float) -> float:
-        """How much is done at this moment, on average 1."""
+        """Return how much is done at this moment, on average 1."""
         return float(1.0 + _SWING * np.cos(self._angle(at_s)))
 
     def total(self, at_s: float) -> float:
@@ -47,11 +47,11 @@ class Episodes:
     share: float
 
     def on(self, at_s: float) -> npt.NDArray[np.bool_]:
-        """Which of them are on."""
+        """Return which of the episodes are on."""
         return self._into(at_s) % 1.0 < self.share
 
     def total(self, at_s: float) -> Floats:
-        """For how many seconds each was on since the beginning."""
+        """Return for how many seconds each episode was on since the beginning."""
         return (self._integral(at_s) - self._integral(BEGINNING_S)) * self.period_s
 
     def _integral(self, at_s: float) -> Floats:

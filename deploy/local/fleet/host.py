@@ -33,7 +33,7 @@ _SLOW_WAIT_MS, _SLOW_BUSY_MS, _SLOW_STALL_US = 1500.0, 600.0, 300_000.0
 def host_facts(
     shape: ClusterShape, position: int, replicas: Replicas, sizes: Floats, at_s: float, log_dirs: tuple[str, ...]
 ) -> pb.HostFacts:
-    """At this time; `sizes` are those of the replicas."""
+    """Build the facts of a broker's host at this time; `sizes` are those of the replicas."""
     wave = shape.wave
     load, total = wave.rate(at_s), wave.total(at_s)
     slow_s = shape.slow_seconds(position, at_s)

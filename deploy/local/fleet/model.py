@@ -42,7 +42,7 @@ class BrokerModel:
         self._life_ms = int(_LIFE_DAYS * shape.spec.day_s * 1000)
 
     def started_at_ms(self, at_ms: int) -> int:
-        """When the broker that runs at this time was started."""
+        """Return when the broker that runs at this time was started."""
         return at_ms - (at_ms - number_of(*self._key)) % self._life_ms
 
     def dictionary_id(self, at_ms: int) -> int:
@@ -51,7 +51,7 @@ class BrokerModel:
 
     @cached_property
     def replicas(self) -> Replicas:
-        """What it holds."""
+        """Return the replicas that the broker holds."""
         return Replicas(self.shape, self.position)
 
     def names(self) -> list[str]:
@@ -134,7 +134,7 @@ class BrokerModel:
         return values
 
     def _gauges(self, lag: Floats) -> Floats:
-        """As names.BROKER_GAUGES."""
+        """Compute the broker's gauges, in the order of names.BROKER_GAUGES."""
         held = self.replicas
         led = held.in_sync[held.leads]
         least = min(MIN_IN_SYNC, held.copies)

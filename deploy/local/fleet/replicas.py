@@ -83,11 +83,11 @@ class Replicas:
         return np.floor(np.maximum(0.0, deleted) / self._segment_messages) * self._segment_messages
 
     def segments(self, start: Floats, end: Floats) -> Floats:
-        """How many there are, the active one included."""
+        """Return how many segments each replica has, the active one included."""
         return np.floor((end - start) / self._segment_messages) + 1
 
     def dir_sizes(self, sizes: Floats) -> Floats:
-        """Of each log dir."""
+        """Return the size of each log dir."""
         return _sums(self.dirs, sizes, self._shape.spec.log_dirs)
 
     def _by_topic(self, weights: Floats) -> Floats:

@@ -35,7 +35,7 @@ def run(spec: FleetSpec, connect: Callable[[], GuardianClient] | None) -> None:
 
 
 def clusters_of(shapes: list[ClusterShape]) -> list[Cluster]:
-    """As Guardian is told of them; the rest it learns from their Kafka listeners."""
+    """Return the clusters as Guardian is told of them; the rest it learns from their Kafka listeners."""
     return [
         Cluster(
             shape.name,

@@ -71,7 +71,7 @@ class FleetSpec:
             )
 
     def brokers_of(self, index: int) -> int:
-        """How many brokers the cluster at this index has; the first ones get what is left over."""
+        """Return how many brokers the cluster at this index has; the first ones get what is left over."""
         return self.brokers // self.clusters + (index < self.brokers % self.clusters)
 
     @property
@@ -137,7 +137,7 @@ class ClusterShape:
 
     @property
     def controller(self) -> str:
-        """Where the cluster's one controller listens, as host:port; it is no broker."""
+        """Return where the cluster's one controller listens, as host:port; it is no broker."""
         return f"127.{self.index + 1}.{_MOST_THIRD + 1}.1:{self.spec.base_port + 1}"
 
     def topic_id(self, topic: int) -> UUID:
@@ -201,21 +201,21 @@ class ClusterShape:
 
     @cached_property
     def slowness(self) -> Episodes:
-        """When the slow disk of each broker, if any, is slow."""
+        """Return the episodes in which the slow disk of each broker, if any, is slow."""
         random = self._random(5)
         period_s = self.spec.day_s * random.uniform(0.1, 0.2, len(self.brokers))
         return Episodes(period_s, random.uniform(0, 1, len(self.brokers)) * period_s, 0.4)
 
     def written(self, at_s: float) -> Floats:
-        """By topic: for how many seconds of its average load it was written to since the beginning."""
+        """Return by topic for how many seconds of its average load it was written to since the beginning."""
         return self.wave.total(at_s) + self.topics.heat * self.topics.hot.total(at_s)
 
     def slow_seconds(self, position: int, at_s: float) -> Floats:
-        """By log dir: for how many seconds its disk was slow since the beginning."""
+        """Return by log dir for how many seconds its disk was slow since the beginning."""
         return np.where(self.slow_dirs[position], self.slowness.total(at_s)[position], 0.0)
 
     def is_slow(self, position: int, at_s: float) -> bool:
-        """Whether a disk of the broker is slow at this moment."""
+        """Return whether a disk of the broker is slow at this moment."""
         return bool(self.slow_dirs[position].any() and self.slowness.on(at_s)[position])
 
     def _placed(self, partitions: int, random: np.random.Generator) -> Ints:
@@ -285,5 +285,5 @@ def _topic_name(index: int) -> str:
 
 
 def team_of(topic: str) -> str:
-    """Who owns a simulated topic: the part of its name before the dot."""
+    """Return who owns a simulated topic: the part of its name before the dot."""
     return topic.partition(".")[0]

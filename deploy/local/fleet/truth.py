@@ -58,21 +58,21 @@ class Truth(FakeKafka):
 
     @property
     def changes(self) -> int:
-        """How often something of the cluster may have changed until now."""
+        """Return how often something of the cluster may have changed until now."""
         with self._lock:
             self.advance()
             return self._changes
 
     def lives(self, broker: int) -> bool:
-        """Whether the broker runs, so that it answers at all."""
+        """Return whether the broker runs, so that it answers at all."""
         return broker in self._brokers and self._brokers[broker].alive
 
     def hears_controllers(self, broker: int) -> bool:
-        """Whether the broker reaches a controller, and hears what it decides."""
+        """Return whether the broker reaches a controller, and hears what it decides."""
         return self._brokers[broker].outdated is None and self.controllers_reachable
 
     def has_controllers(self) -> bool:
-        """Whether a broker reaches a controller."""
+        """Return whether a broker reaches a controller."""
         return any(self.lives(broker) and self.hears_controllers(broker) for broker in self._brokers)
 
     def told_by(self, broker: int, topics: Collection[str] | None) -> BrokerAnswer:
@@ -91,7 +91,7 @@ class Truth(FakeKafka):
         return self._most(node)
 
     def exists(self, name: TopicPartition) -> bool:
-        """Whether there is such a partition."""
+        """Return whether there is such a partition."""
         with self._lock:
             return name in self._partitions
 
@@ -108,7 +108,7 @@ class Truth(FakeKafka):
             return [each for each in held if not self.lives(each) or (partition and self._is_lost(partition, each))]
 
     def has_replica(self, name: TopicPartition, broker: int) -> bool:
-        """Whether the broker hosts a replica of this partition."""
+        """Return whether the broker hosts a replica of this partition."""
         with self._lock:
             partition = self._partitions.get(name)
             return partition is not None and broker in partition.hosted

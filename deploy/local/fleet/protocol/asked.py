@@ -32,12 +32,12 @@ class Asked:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the node says anything at all."""
+        """Return whether the node answers at all."""
         return self.truth.has_controllers() if self.is_controller else self.truth.lives(self.node)
 
     @property
     def hears_controllers(self) -> bool:
-        """Whether what only a controller knows can be told."""
+        """Return whether the node can tell what only a controller knows."""
         return self.is_controller or self.truth.hears_controllers(self.node)
 
 

@@ -12,7 +12,7 @@ from guardian.model.topology import TopicPartition
 
 
 def _create(asked: Asked, request: Any) -> Values:
-    """With the replicas that each partition is given: a simulated controller chooses none by itself."""
+    """Create topics with the replicas that each partition is given: a simulated controller chooses none by itself."""
     return {"topics": [_created(asked, each, request.validate_only) for each in request.topics]}
 
 
@@ -48,7 +48,7 @@ def _grown(asked: Asked, wanted: Any, is_tried: bool) -> Values:
 
 
 def _delete(asked: Asked, request: Any) -> Values:
-    """By id, or by name as before version 6."""
+    """Delete topics by id, or by name as before version 6."""
     ids = asked.truth.told_by(asked.truth.known_brokers()[0], ()).topic_ids
     names = {each: name for name, each in ids.items()}
     wanted = [(each.name, each.topic_id.bytes) for each in request.topics or ()]
