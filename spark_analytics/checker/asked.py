@@ -18,7 +18,9 @@ from spark_analytics.checker.world import World
 def check_asked(
     world: World, plan: Plan, task: Task, at: Places, totals: tuple[Sums, Sums, Sums]
 ) -> Iterator[Violation]:
-    """`at` is where replicas are when the plan is over, `totals` what brokers and log dirs carry."""
+    """Yield a violation for all that the plan does beside its task or leaves undone of it. `at` is where replicas are
+    when the plan is over, `totals` what brokers and log dirs carry.
+    """
     if plan.kind != task.kind:
         yield Violation(Rule.TASK, f"the plan's kind is {plan.kind}, the task's is {task.kind}")
     for detail in _more_than_asked(world, plan, task):
@@ -31,7 +33,7 @@ def check_asked(
 
 
 def _more_than_asked(world: World, plan: Plan, task: Task) -> Iterator[str]:
-    """What such a task never does."""
+    """Yield what the plan does though such a task never does it, in sentences."""
     for move in plan.moves:
         now = {held.broker for held in world.partitions.get(move.partition, ())}
         comes = {place.broker for place in move.target} - now

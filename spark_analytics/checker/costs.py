@@ -103,7 +103,7 @@ def _copied(world: World, move: PartitionMove, into: int | None = None) -> float
 
 
 def _changes_leader(world: World, move: PartitionMove) -> bool:
-    """From one replica to another, for sure: a leader that is copied may lead on."""
+    """Return whether leadership passes from one replica to another, for sure: a leader that is copied may lead on."""
     before = [held.broker for held in world.partitions[move.partition]]
     leads = move.target[0].broker
     return leads != before[0] and (leads in before or before[0] in move.target_brokers)

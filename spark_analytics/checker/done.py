@@ -48,7 +48,7 @@ class Left:
 
 
 def check_done(world: World, plan: Plan, task: Task, at: Places) -> Iterator[str]:
-    """What is left undone though it could be done, or though the plan does not say so."""
+    """Yield what is left undone though it could be done, or though the plan does not say so."""
     room = Room(world, plan, at)
     undone: dict[str, list[TopicPartition]] = defaultdict(list)
     instead: dict[str, str] = {}

@@ -18,7 +18,7 @@ Sums = Mapping[Key, float]
 
 
 def check_loads(world: World, plan: Plan, totals: tuple[Sums, Sums, Sums]) -> Iterator[Violation]:
-    """Of the resources that the table has rows of: new ones may come, and older tables have fewer."""
+    """Check the loads of the resources that the table has rows of: new ones may come, and older tables have fewer."""
     rows = {(row.broker, row.log_dir, str(row.resource)): row for row in plan.loads}
     before, will, slack = totals
     for key in _expected(world, rows):
@@ -166,7 +166,7 @@ def _leave_open(world: World, slack: dict[Key, float], broker: int, amount: floa
 
 
 def _leave_open_between(slack: dict[Key, float], broker: int, path: str, maybe: Sequence[Held]) -> None:
-    """By as much as the replicas differ of which one comes."""
+    """Widen the slack by as much as the replicas differ of which one comes."""
     for index, resource in enumerate(RESOURCES):
         loads = [held.load[index] for held in maybe]
         slack[(broker, "", resource)] += max(loads) - min(loads)

@@ -32,7 +32,7 @@ def check_move(world: World, plan: Plan, move: PartitionMove) -> Iterator[Violat
 
 
 def _unknown(world: World, move: PartitionMove, now: tuple[Held, ...]) -> Iterator[Violation]:
-    """What makes the rest of the rules meaningless."""
+    """Yield violations that make the rest of the rules meaningless."""
     name = str(move.partition)
     if move.original and not _same_places(move.original, now):
         yield Violation(Rule.ORIGINAL, f"{name} is on {_words(now)}, the plan says {_words(move.original)}")
@@ -175,7 +175,9 @@ def _idcs(world: World, topic: TopicFact, name: str, before: list[int], target: 
 
 
 def _least_astray(world: World, topic: TopicFact, policy: IdcPolicy, replicas: int) -> int:
-    """What the brokers that may take a partition leave no other way for."""
+    """Return how many replicas at least go against the IDC policy, as the brokers that may take the partition leave no
+    other way.
+    """
     takers = Counter(
         fact.idc for broker, fact in world.brokers.items() if not fact.closed and world.suits(topic, broker)
     )

@@ -114,7 +114,7 @@ class Room:
         return None
 
     def empties(self, broker: int, others: Collection[int] = ()) -> bool:
-        """Whether all that lies there at the end finds places, one after the other; it takes them."""
+        """Return whether all that lies on the broker at the end finds places, one after the other; it takes them."""
         on_it = [(partition, place) for partition, at in self._at.items() for place in at if place.broker == broker]
         on_it.sort(key=lambda item: -self._load(*item).load[DISK])
         for partition, place in on_it:
@@ -128,7 +128,7 @@ class Room:
         return max(0.0, self._world.growth[partition]) * self._days_s
 
     def _load(self, partition: TopicPartition, leaves: ReplicaPlacement | None) -> Held:
-        """As a leader, to be on the safe side."""
+        """Return the load of a replica as if it led, to be on the safe side."""
         now = self._world.partitions[partition]
         held = next((each for each in now if leaves is not None and each.broker == leaves.broker), None)
         held = held or max(now, key=lambda each: each.load[DISK])
@@ -161,7 +161,7 @@ class Room:
         )
 
     def carries(self, partition: TopicPartition, broker: int, leads: bool) -> list[float]:
-        """What the replica there costs it of each resource, and of replicas and leaders."""
+        """Return what the replica costs the broker of each resource, and of replicas and leaders."""
         held = next(each for each in self._world.partitions[partition] if each.broker == broker)
         if not leads:
             return [*held.load, 1.0, 0.0]
@@ -169,7 +169,7 @@ class Room:
         return [*(one + two for one, two in zip(held.load, more, strict=True)), 1.0, 1.0]
 
     def leads(self, partition: TopicPartition) -> list[float]:
-        """What leading it costs."""
+        """Return what it costs a broker to lead the partition."""
         return [*self._world.leader_load[partition], 0.0, 1.0]
 
     def _log_dir(

@@ -114,7 +114,9 @@ def _log_dirs(world: World, disk: int) -> str:
 
 
 def carried(world: World, moves: Sequence[PartitionMove]) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
-    """By broker, the sum of what moves add there, and what all of them change in the end: the least that it can be."""
+    """Return by broker the sum of what moves add there, and what all of them change in the end: the least that it can
+    be.
+    """
     gained: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(RESOURCES))
     change: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(RESOURCES))
     for move in moves:
@@ -128,7 +130,7 @@ def carried(world: World, moves: Sequence[PartitionMove]) -> tuple[dict[int, lis
 
 
 def _difference(world: World, move: PartitionMove) -> dict[int, list[float]]:
-    """What the move changes at each broker."""
+    """Return what the move changes at each broker."""
     difference: dict[int, list[float]] = defaultdict(lambda: [0.0] * len(RESOURCES))
     leads = world.leader_load[move.partition]
     for nth, held in enumerate(world.partitions[move.partition]):

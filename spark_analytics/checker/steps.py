@@ -36,7 +36,9 @@ class May:
 def helpful_step(
     world: World, room: Room, at: Places, use: Use, shares: Use, worst: int, resource: int, may: May
 ) -> str:
-    """What could move off the `worst` broker, or nothing. `shares` [broker] is what a unit of load is there."""
+    """Name a step that could move something off the `worst` broker, or nothing. `shares` [broker] is what a unit of
+    load is there.
+    """
     for partition, broker, gives, what in _candidates(world, room, at, use, worst, resource):
         if (may.leaders if what == _LEADERSHIP else may.replicas) and _helps(
             use, shares, worst, broker, gives, resource

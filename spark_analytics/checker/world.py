@@ -188,7 +188,7 @@ _ANYWHERE = TopicFact("", (), None)
 
 
 def finally_at(world: World, plan: Plan) -> dict[TopicPartition, tuple[ReplicaPlacement, ...]]:
-    """Where replicas are when the plan is over, the leader first."""
+    """Return where replicas are when the plan is over, the leader first."""
     places = {partition: tuple(held.place for held in now) for partition, now in world.partitions.items()}
     return places | {move.partition: move.target for move in plan.moves}
 
@@ -258,7 +258,7 @@ def _sums(
     partitions: Mapping[TopicPartition, tuple[Held, ...]],
     leader_load: Mapping[TopicPartition, Sequence[float]],
 ) -> tuple[dict[int, list[float]], dict[ReplicaPlacement, list[float]]]:
-    """What each broker carries and each log dir stores, replica by replica."""
+    """Add up what each broker carries and each log dir stores, replica by replica."""
     carried = {broker: [0.0] * (len(RESOURCES) + 2) for broker in brokers}
     stored = {place: [0.0, 0.0] for place in places}
     on = {id(place): (carried[place.broker], stored[place]) for place in places}  # quicker than to hash a place
@@ -281,7 +281,7 @@ def _sums(
 
 
 def _with_task(world: World, model: ClusterModel, plan: Plan, task: Task) -> World:
-    """What the task says before anything moves: who leaves, who may take, whose label or policy changes.
+    """Change the world as the task says before anything moves: who leaves, who may take, whose label or policy changes.
 
     A broker to be removed that keeps some of what it has stays: it may even take what others leave.
     """

@@ -106,7 +106,7 @@ class Origin:
 
 
 def changes_of(origin: Origin, after: ClusterModel, slot_log_dir: Ints, leader_slot: Ints) -> Changes:
-    """What is to be done so that the replicas of the edited model (`after`) lie and lead as the arrays say."""
+    """Return what must be done so that the replicas of the edited model (`after`) lie and lead as the arrays say."""
     before = origin.model
     slots = np.arange(after.slots)
     home = after.slot_log_dir

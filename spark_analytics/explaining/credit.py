@@ -73,7 +73,7 @@ def _parts(changes: Changes, brokers: Places, log_dirs: Places) -> tuple[Floats,
 
 
 def _worth(places: Places, at: Ints, load: Floats) -> Floats:
-    """By how much the squared deviations fall when `load` leaves these places (-1: there is none)."""
+    """Return by how much the squared deviations fall when `load` leaves these places (-1: there is none)."""
     known = np.maximum(at, 0)
     worth = 2 * load / places.unit[known] * places.half_way[known]
     return np.where((at >= 0)[:, None], worth, 0.0)

@@ -119,7 +119,9 @@ def _room(model: ClusterModel, rules: Rules, found: Found, slot: int) -> str | N
 
 
 def _reserved(model: ClusterModel, rules: Rules, need: _Need, brokers: Ints) -> str:
-    """Why disks that replicas hardly fill take nothing: something else fills them."""
+    """Explain why disks that replicas hardly fill take nothing: something else fills them. Empty when that is not
+    why.
+    """
     if not need.place or (need.left[brokers] > 0).any():
         return ""
     taking = np.flatnonzero(rules.log_dir_may_take & np.isin(model.log_dir_broker, brokers))
@@ -130,7 +132,7 @@ def _reserved(model: ClusterModel, rules: Rules, need: _Need, brokers: Ints) -> 
 
 
 def _moved_in(model: ClusterModel, found: Found, brokers: Bools) -> str:
-    """What has taken room on these brokers."""
+    """Say how much room can be taken on these brokers by what moves in; empty when nothing does."""
     copied = (found.slot_log_dir >= 0) & (found.slot_log_dir != model.slot_log_dir)
     copied &= brokers[brokers_of(model, found.slot_log_dir)]
     size = float(model.slot_load[copied, Resource.DISK].sum())

@@ -118,7 +118,7 @@ def _fullness(model: ClusterModel, held: Floats) -> Floats:
 
 
 def _placed(model: ClusterModel, rules: Rules, targets: Targets, found: Found, changes: Changes) -> Placed:
-    """As it will be: what was found, without what was left out."""
+    """Return the placement as it will be: what was found, without what was left out."""
     kept = np.zeros(model.partitions, dtype=np.bool_)
     kept[changes.partitions] = True
     slots = np.where(kept[model.slot_partition], found.slot_log_dir, model.slot_log_dir)
@@ -132,7 +132,7 @@ def _rank(changes: Changes, cause: Ints, credit: Credit) -> Ints:
 
 
 def measured(origin: Origin, after: ClusterModel, rules: Rules, changes: Changes) -> tuple[Places, Places]:
-    """How full brokers and log dirs are now, and after these changes."""
+    """Measure how full brokers and log dirs are now, and after these changes."""
     used, held = np.zeros((after.brokers, RESOURCES)), np.zeros((len(after.log_dirs), 2))
     now = load_now(origin.model)
     used[origin.broker], held[origin.log_dir] = now.broker, now.log_dir

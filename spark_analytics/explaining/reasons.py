@@ -49,7 +49,7 @@ class Missed:
         return self.brokers.after[:, self.resource]
 
     def is_beyond(self, most: float) -> bool:
-        """Whether a placement that is no more even than this misses the target."""
+        """Return whether a placement that is no more even than `most` misses the target."""
         return most > self.most
 
 

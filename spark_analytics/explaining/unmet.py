@@ -59,7 +59,7 @@ _LIMIT_NAMES = {
 
 
 def _pool(model: ClusterModel, inside: Bools) -> str:
-    """What to call some of the brokers: by their label where they share one."""
+    """Name some of the brokers: by their label where they share one."""
     labels = np.unique(model.broker_label[inside])
     if len(labels) == 1 and labels[0] >= 0:
         return f"brokers of label {model.label_names[labels[0]]}"

@@ -43,7 +43,7 @@ class Placed:
         slot_log_dir: Ints | None = None,
         leader_slot: Ints | None = None,
     ) -> Placed:
-        """As the model has them, where nothing else is given."""
+        """Build the placement to be judged: as the model has it, where nothing else is given."""
         slots = model.slot_log_dir if slot_log_dir is None else slot_log_dir
         leaders = model.leader_slot if leader_slot is None else leader_slot
         return cls(
@@ -89,7 +89,7 @@ class Goal(Protocol):
         """Hard: how many breaches. Soft: how uneven; smaller is better."""
 
     def target(self, placed: Placed) -> float:
-        """What `measure` should be at most; inf: not asked for."""
+        """Return what `measure` should be at most; inf: not asked for."""
 
     def violations(self, placed: Placed) -> Iterator[str]:
         """Each breach, or each place that is beyond the target, in one sentence; the worst first where one is worse."""

@@ -24,7 +24,7 @@ class LeaderBytesInSpread:
     resources = (Resource.CPU, Resource.LEADERS)
 
     def target(self, placed: Placed) -> float:
-        """What it follows of is the coarser measure."""
+        """Return the spread that is asked for: what this goal follows of is the coarser measure."""
         return asked_spread(placed, self.resources)
 
     def measure(self, placed: Placed) -> float:

@@ -55,14 +55,16 @@ _BY_NAME = {each.name: each for each in GOALS}
 
 
 def goal(name: str) -> Goal:
-    """By Guardian's name or Cruise Control's, package or not. Raises InvalidInput that lists near names."""
+    """Find a goal by Guardian's name or Cruise Control's, package or not. Raises InvalidInput that lists near names."""
     if "/" in name and any(name == each for each, _ in known()):
         return AddedByPackage(name)
     return _BY_NAME[goal_named(name).name]
 
 
 def resources(name: str) -> tuple[Resource, ...]:
-    """What the search makes even for this goal; () where it is kept by rules, or by topics and disks themselves."""
+    """Return the resources that the search makes even for this goal; () where rules, or topics and disks themselves,
+    keep it.
+    """
     return goal(name).resources
 
 
@@ -85,5 +87,7 @@ def judged(before: Placed, after: Placed, goals: Sequence[Goal] = GOALS) -> tupl
 
 
 def explained(placed: Placed, most: int = 5, goals: Sequence[Goal] = GOALS) -> tuple[str, ...]:
-    """What is not as it should be, goal by goal, up to `most` sentences each: "rack: t-3 has 2 replicas in ..."."""
+    """Explain what is not as it should be, goal by goal, up to `most` sentences each: "rack: t-3 has 2 replicas in
+    ...".
+    """
     return tuple(f"{each.name}: {sentence}" for each in goals for sentence in islice(each.violations(placed), most))

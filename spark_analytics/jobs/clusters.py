@@ -59,7 +59,7 @@ def of_each(
     directory: Directory | None = None,
     present: Mapping[str, LiveFacts] | None = None,
 ) -> dict[str, Answer | GuardianError]:
-    """For each cluster its answer, or why there is none, in the order of `asked`.
+    """Return for each cluster its answer, or why there is none, in the order of `asked`.
 
     Of a cluster of `present` Kafka says who lives and where replicas are, and the lake only what they cost: the model
     is the one that a member makes of the same lake. Of all others the lake alone tells both.

@@ -47,7 +47,7 @@ class Job:
 
     @property
     def directory(self) -> Directory:
-        """What people have told Guardian, if the command names a file with it (`guardian plan` asks a member)."""
+        """Read what people have told Guardian, if the command names a file with it (`guardian plan` asks a member)."""
         if self.options.directory is None:
             return Directory()
         from spark_analytics.jobs.documents import directory_of  # noqa: PLC0415 - needs the extra

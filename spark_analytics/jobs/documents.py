@@ -59,7 +59,7 @@ def parsed(name: str, text: str) -> object:
 
 
 def document_of(value: object) -> Any:  # noqa: PLR0911  # one for each kind of value
-    """Of what JSON can't say: inf is null, an array is a list, an enum its value."""
+    """Convert a value to what JSON can say: inf is null, an array is a list, an enum its value."""
     if is_dataclass(value) and not isinstance(value, type):
         return document_of(asdict(value))
     match value:

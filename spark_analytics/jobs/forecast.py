@@ -28,7 +28,8 @@ def forecasts(
     window: Window,
     settings: PlannerSettings | None = None,
 ) -> dict[str, tuple[Forecast, ...]]:
-    """For each cluster every log dir and every load of a broker whose capacity is known, the soonest trouble first.
+    """Return for each cluster every log dir and every load of a broker whose capacity is known, the soonest trouble
+    first.
 
     The limits are the planner's. A cluster without samples in the window has none. Raises InvalidInput when the lake
     can't be read, NotFound when it lacks all of them.

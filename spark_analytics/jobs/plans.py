@@ -60,7 +60,7 @@ def outcomes(
     directory: Directory | None = None,
     present: Mapping[str, LiveFacts] | None = None,
 ) -> dict[str, Plan | GuardianError]:
-    """As `plans`, but a cluster without a plan says why, and the others have theirs."""
+    """Return outcomes as `plans` does, but a cluster without a plan says why, and the others have theirs."""
     require_analyze_extra()
     from spark_analytics.jobs.clusters import of_each  # noqa: PLC0415 - needs the extra
 

@@ -64,7 +64,9 @@ def local_session(app: str, master: str = "local[*]", is_large: bool = False) ->
 
 
 def _supplied(session: SparkSession, scratch: Path) -> SparkSession:
-    """With our code for executors that are not this process, compiled once here and not by each of them."""
+    """Supply the session with our code for executors that are not this process, compiled once here and not by each of
+    them.
+    """
     if not str(session.sparkContext.master).startswith("local"):
         from spark_analytics.planners.warming import warm  # noqa: PLC0415 - needs the extra
 
@@ -110,7 +112,7 @@ _SMALL_HEAP_MB, _LARGE_HEAP_MB = 1024, 4096
 
 
 def _heap_mb(is_large: bool) -> int:
-    """At most a quarter of the machine."""
+    """Return the heap in MB: at most a quarter of the machine."""
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return max(_SMALL_HEAP_MB, min(_LARGE_HEAP_MB, memory_mb // 4)) if is_large else _SMALL_HEAP_MB
 

@@ -133,7 +133,7 @@ def codes(values: Iterable[str], names: Sequence[str]) -> Ints:
 
 
 def names_of(*values: Iterable[str]) -> tuple[str, ...]:
-    """What is named, sorted, without the empty name."""
+    """Return all names that are used, sorted, without the empty name."""
     return tuple(sorted({value for some in values for value in some} - {""}))
 
 

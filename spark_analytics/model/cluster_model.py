@@ -230,7 +230,7 @@ class ClusterModel:
         return ReplicaPlacement(int(self.broker_ids[self.log_dir_broker[log_dir]]), self.log_dirs[log_dir])
 
     def replicas(self, partition: int) -> tuple[ReplicaPlacement, ...]:
-        """Where the replicas of a partition are now, the leader first; those without a place are left out."""
+        """Return where the replicas of a partition are now, the leader first; those without a place are left out."""
         slots = self.slot_log_dir[self.slot_start[partition] : self.slot_start[partition + 1]]
         return tuple(self.placement(log_dir) for log_dir in slots.tolist() if log_dir >= 0)
 

@@ -59,7 +59,7 @@ def sums(places: Ints, amounts: Floats, count: int) -> Floats:
 
 
 def _sums(places: Ints, amounts: Floats, count: int) -> Floats:
-    """By place; what is at -1 is left out."""
+    """Add up amounts by place; what is at -1 is left out."""
     return sums(places + 1, amounts, count + 1)[1:]
 
 

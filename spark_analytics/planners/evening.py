@@ -36,7 +36,7 @@ def lead(model: ClusterModel, task: Leaders, settings: PlannerSettings) -> Solut
 
 
 def _of_leaders(problem: Problem) -> Problem:
-    """What leaders can't change is not asked of them."""
+    """Ask no targets of leaders that they can't change."""
     cv, most = problem.targets.cv.copy(), problem.targets.max_over_mean.copy()
     cv[_REPLICAS_ONLY] = most[_REPLICAS_ONLY] = np.inf
     return replace(problem, targets=replace(problem.targets, cv=cv, max_over_mean=most, disk_level=np.inf))

@@ -160,7 +160,7 @@ def _unlabelled(model: ClusterModel, facts: Sequence[BrokerFacts], broker: int) 
 
 
 def _costs(model: ClusterModel, brokers: Sequence[int], labelled: Bools) -> list[Cost]:
-    """What must be moved off each, and how large its disks are."""
+    """Return for each broker how much must be moved off it, and how large its disks are, in bytes."""
     others = ~labelled[model.slot_partition] & (model.slot_log_dir >= 0)
     held = np.bincount(model.slot_broker[others], model.slot_load[others, Resource.DISK], model.brokers)
     return [(float(held[broker]), float(model.capacity[broker, Resource.DISK])) for broker in brokers]
@@ -199,7 +199,7 @@ def _joined(model: ClusterModel, task: Isolate, taken: Sequence[Machine | int]) 
 
 
 def _shrunk(model: ClusterModel, task: Isolate, release: int, settings: PlannerSettings) -> Solution:
-    """As many of the machines asked for as can go, at the least data."""
+    """Release as many of the machines asked for as can go, at the least data."""
     needs = _needs(model, task, settings)
     left = untouchable(model)
     mine = _brokers(model, task.label)

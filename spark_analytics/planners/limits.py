@@ -97,7 +97,7 @@ def _io(model: ClusterModel) -> Floats:
 
 
 def notes(model: ClusterModel, settings: PlannerSettings, plan: Plan) -> Iterator[str]:
-    """Of a plan that copies something, or leaves something undone: each limit here that decided."""
+    """Yield each limit here that decided a plan which copies something, or leaves something undone."""
     if not plan.bytes_to_copy and not plan.unmet and not any(move.is_new for move in plan.moves):
         return
     yield from _peak_notes(model, settings, plan)

@@ -57,7 +57,7 @@ def cost_notes(
 def _steady_words(
     model: ClusterModel, slot_log_dir: Ints, leader_slot: Ints, partitions: Bools, clients: Sequence[ClientTraffic]
 ) -> str:
-    """How much, by whom, and for how much; without clients it says that it is replication alone."""
+    """Say how much crosses, by whom, and for how much; without clients, that it is replication alone."""
     crossing = steady(model, slot_log_dir, leader_slot, partitions, clients)
     replicated = float(steady(model, slot_log_dir, leader_slot, partitions, ()).sum())
     of_clients = max(float(crossing.sum()) - replicated, 0.0)
@@ -76,7 +76,7 @@ def idcs_of(model: ClusterModel, clients: Sequence[ClientTraffic]) -> tuple[str,
 
 
 def priced(model: ClusterModel, idcs: Sequence[str], crossing: Floats, times: float) -> LineUse:
-    """Of a [idcs, idcs] table, so many times."""
+    """Return the use and the cost of lines for an [idcs, idcs] table of crossing bytes, so many times."""
     prices = {line.between: line.price_gb for line in model.lines}
     cost: float | None = 0.0
     for source, target in zip(*np.nonzero(crossing), strict=True):

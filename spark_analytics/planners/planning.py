@@ -90,5 +90,5 @@ _SOLVERS: Mapping[type[Task], Callable[[ClusterModel, Any, PlannerSettings], Sol
 
 
 def solve(model: ClusterModel, task: Task, settings: PlannerSettings) -> Solution:
-    """Where replicas go and who leads, without the reasons. Raises InvalidInput."""
+    """Decide where replicas go and who leads, without the reasons. Raises InvalidInput."""
     return _SOLVERS[type(task)](model, task, settings)

@@ -58,7 +58,7 @@ class Solution:
 
 
 def balancing(model: ClusterModel, settings: PlannerSettings, scope: Scope) -> Problem:
-    """As even as the settings ask, within their budget."""
+    """Build the problem of making brokers as even as the settings ask, within their budget."""
     rules, unmet = compiled(model, settings, scope)
     notes = goal_notes(settings)
     return Problem(model, rules, targets_of(settings), budget_of(settings), weights_of(settings), unmet, notes)
@@ -76,7 +76,7 @@ def solved(problem: Problem) -> Solution:
 
 
 def targets_of(settings: PlannerSettings) -> Targets:
-    """How even the settings ask for, of the resources that their goals name."""
+    """Return how even the settings ask for, of the resources that their goals name."""
     targets = Targets.default()
     cv, most = targets.cv.copy(), targets.max_over_mean.copy()
     for spread, resources in ((settings.target_spread, _USES), (settings.count_spread, _COUNTS)):
@@ -94,7 +94,7 @@ def targets_of(settings: PlannerSettings) -> Targets:
 
 
 def _names(settings: PlannerSettings, goals: Collection[str]) -> bool:
-    """Whether one of these is asked for; all are where none is named."""
+    """Return whether one of these goals is asked for; all are where none is named."""
     return not settings.goals or any(registry.goal(name).name in goals for name in settings.goals)
 
 

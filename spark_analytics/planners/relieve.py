@@ -104,7 +104,7 @@ def _problem(model: ClusterModel, task: Relieve, settings: PlannerSettings, full
 
 
 def _left(model: ClusterModel, excess: Floats, goes: Bools, why: str) -> Iterator[str]:
-    """What remains too full."""
+    """Yield what remains too full, in sentences."""
     disk = model.log_dir_disk[model.slot_log_dir[goes]]
     relieved = sums(disk, model.slot_load[goes, Resource.DISK], len(excess))
     for full in np.flatnonzero(excess - relieved > 1e-6 * model.disk_total_bytes).tolist():

@@ -101,7 +101,9 @@ def _leaving(asked: Ints, stays: Collection[int]) -> Ints:
 def _tried(
     model: ClusterModel, task: Remove, settings: PlannerSettings, asked: Ints, stays: Collection[int]
 ) -> tuple[Solution, dict[int, str]]:
-    """What comes of it when those asked for go that do not stay, and who of them can't become empty, and why."""
+    """Return the solution in which the brokers asked for go that do not stay, and which of them can't become empty, and
+    why.
+    """
     leaving = _leaving(asked, stays)
     solution = solved(_problem(model, task, settings, leaving))
     return solution, _stuck_on(model, solution, leaving)
@@ -126,7 +128,9 @@ def _with_untouchable(model: ClusterModel, asked: Ints) -> dict[int, str]:
 
 
 def _beyond_budget(model: ClusterModel, settings: PlannerSettings, asked: Sequence[int]) -> dict[int, str]:
-    """Of these, those whose replicas are too much: the dead go whatever they hold, then those that hold least."""
+    """Return those brokers whose replicas are too much for the budget, and why. The dead go whatever they hold, then
+    those that hold least.
+    """
     placed = model.slot_broker >= 0
     held = sums(model.slot_broker[placed], model.slot_load[placed, Resource.DISK], model.brokers)
     spent, stays = 0.0, {}
@@ -145,7 +149,7 @@ def _held_by(model: ClusterModel, brokers: Sequence[int]) -> Bools:
 
 
 def _unknown(model: ClusterModel, asked: Ints) -> Iterator[str]:
-    """What brokers hold that no sample shows can't be moved off them."""
+    """Say what can't be moved off brokers: what they hold that no sample shows."""
     held = np.bincount(model.slot_broker[model.slot_broker >= 0], minlength=model.brokers)
     if (~model.alive & (held == 0))[asked].any():
         yield from unseen_words(model, ~model.whole)
@@ -170,7 +174,7 @@ def _without_room(model: ClusterModel, settings: PlannerSettings, asked: Ints) -
 
 
 def _stuck_on(model: ClusterModel, solution: Solution, leaving: Ints) -> dict[int, str]:
-    """Of the leaving brokers, those that can't become empty, and why."""
+    """Return the leaving brokers that can't become empty, and why."""
     stuck: dict[int, str] = {}
     going = set(leaving[model.alive[leaving]].tolist())
     rules, found = solution.problem.rules, solution.found

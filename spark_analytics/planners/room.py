@@ -48,7 +48,7 @@ class Needs:
 
     @classmethod
     def of(cls, model: ClusterModel, rules: Rules, partitions: Bools | None = None) -> Needs:
-        """Of these partitions, or of all."""
+        """Compute the needs of these partitions, or of all."""
         inside = ~nothing(model.partitions) if partitions is None else partitions
         replicas = np.diff(model.slot_start)
         width = int(replicas.max(initial=0)) + 1
@@ -95,7 +95,7 @@ def _holders(model: ClusterModel, need: Ints, needs: int) -> Bools:
 
 
 def shortage(model: ClusterModel, needs: Needs, remaining: Bools) -> str | None:
-    """Why what is needed can't stand on the `remaining` brokers; None where the sums say nothing against it."""
+    """Explain why what is needed can't stand on the `remaining` brokers; None where the sums say nothing against it."""
     return next(_shortages(model, needs, remaining), None)
 
 

@@ -206,7 +206,7 @@ def _lost_words(model: ClusterModel, lost: Bools) -> Iterator[str]:
 
 
 def unseen_words(model: ClusterModel, unseen: Bools) -> Iterator[str]:
-    """Of partitions that are not whole."""
+    """Say of partitions that are not whole that they stay, and how to mend that."""
     which = np.flatnonzero(unseen).tolist()
     if not which:
         return

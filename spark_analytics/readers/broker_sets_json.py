@@ -53,7 +53,9 @@ def with_broker_sets(model: ClusterModel, sets: Mapping[int, str]) -> ClusterMod
 
 
 def _fullest(model: ClusterModel, set_of_broker: Ints, sets: int) -> list[int]:
-    """By topic the set that holds most of its bytes, the first by name where several do; -1: the topic is nowhere."""
+    """Return by topic the set that holds most of its bytes, the first by name where several do; -1: the topic is
+    nowhere.
+    """
     placed = model.slot_log_dir >= 0
     topic = model.partition_topic[model.slot_partition][placed]
     of = set_of_broker[model.slot_broker[placed]]

@@ -57,7 +57,9 @@ def _broker(broker: BrokerFacts, given: Capacity) -> BrokerFacts:
 
 
 def _log_dirs(log_dirs: list[LogDirFacts], given: Capacity) -> list[LogDirFacts]:
-    """Where a broker has one disk only, the sum is its size."""
+    """Resize the log dirs as the file gives them. Where a broker has one disk only, the sum is its size. Raises
+    InvalidInput.
+    """
     if [log_dir.path for log_dir in log_dirs] == [ANY_LOG_DIR]:
         return [_resized(log_dirs[0], given.disk_bytes)]
     for path in given.disks:
@@ -71,6 +73,6 @@ def _log_dirs(log_dirs: list[LogDirFacts], given: Capacity) -> list[LogDirFacts]
 
 
 def _resized(log_dir: LogDirFacts, total: float) -> LogDirFacts:
-    """What is used stays used."""
+    """Change the size of a log dir; what is used stays used."""
     used = max(log_dir.total_bytes - log_dir.usable_bytes, 0.0)
     return replace(log_dir, total_bytes=total, usable_bytes=max(total - used, 0.0))

@@ -193,7 +193,7 @@ def _rows(facts: LiveFacts, lake: Windows) -> _Rows:
 
 
 def _first_log_dirs(log_dirs: Sequence[LogDir]) -> dict[int, tuple[str, str]]:
-    """By broker, its first log dir that is offline and the first that is not; "": there is none."""
+    """Return by broker its first log dir that is offline and the first that is not; "": there is none."""
     found: dict[int, tuple[str, str]] = {}
     for each in sorted(log_dirs, key=lambda log_dir: (log_dir.broker, log_dir.path)):
         offline, online = found.get(each.broker, ("", ""))

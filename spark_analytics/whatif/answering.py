@@ -167,7 +167,9 @@ def _shrink(model: ClusterModel, question: Shrink, settings: PlannerSettings) ->
 
 
 def _worse(uses: Sequence[Use]) -> tuple[Use, ...]:
-    """What was as much over its limit before is not the question's doing."""
+    """Return the uses that the question makes worse: what was as much over its limit before is not the question's
+    doing.
+    """
     return tuple(use for use in uses if use.after > use.before * (1 + 1e-9))
 
 
