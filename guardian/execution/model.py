@@ -169,7 +169,7 @@ class Hook:
         return tuple(word.format_map(values) for word in self.command)
 
     def environment_of(self, member: Mapping[str, str]) -> dict[str, str]:
-        """Of the member's environment what the hook gets."""
+        """Return what the hook gets of the member's environment."""
         return {name: member[name] for name in self.environment if name in member}
 
 

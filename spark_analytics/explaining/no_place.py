@@ -132,7 +132,7 @@ def _reserved(model: ClusterModel, rules: Rules, need: _Need, brokers: Ints) -> 
 
 
 def _moved_in(model: ClusterModel, found: Found, brokers: Bools) -> str:
-    """Say how much room can be taken on these brokers by what moves in; empty when nothing does."""
+    """Say how much the plan moves to these brokers, which takes their room; empty when nothing."""
     copied = (found.slot_log_dir >= 0) & (found.slot_log_dir != model.slot_log_dir)
     copied &= brokers[brokers_of(model, found.slot_log_dir)]
     size = float(model.slot_load[copied, Resource.DISK].sum())

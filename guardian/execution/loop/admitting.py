@@ -86,15 +86,16 @@ def admit(
 
 
 def _has_begun(job: Job) -> bool:
-    """Whether it touches brokers already; before, it waits until no other ticket holds one of them."""
+    """Return whether the ticket touches brokers already; before, it waits until no other ticket holds one of them."""
     if job.ticket.state is TicketState.ROLLING_BACK:
         return isinstance(job.work, Execution) and _goes_back(job.work)
     return job.ticket.state is not TicketState.APPROVED
 
 
 def _goes_back(execution: Execution) -> bool:
-    """Whether a roll-back has begun: held up on its way, it would leave its throttles to the ticket that it waits for,
-    which may wait for its moves."""
+    """Return whether a roll-back has begun. Held up on its way, it would leave its throttles to the ticket that it
+    waits for, which may wait for its moves.
+    """
     return bool(execution.throttles) or bool(is_moving(execution)) or looks_once_more(execution)
 
 
@@ -118,7 +119,7 @@ def _turn(job: Job) -> tuple[int, int]:
 def copies_under_way(
     jobs: Sequence[Job], observation: ClusterObservation, now_ms: int
 ) -> dict[str, tuple[Copy | None, ...]]:
-    """By ticket, what its active tasks copy."""
+    """Return by ticket what its active tasks copy."""
     return {job.ticket.id: under_way(job.work, observation, now_ms) for job in jobs if isinstance(job.work, Execution)}
 
 
@@ -137,7 +138,7 @@ def side_by_side(jobs: Sequence[Job]) -> list[Job]:
 
 
 def beside_of(job: Job) -> Beside:
-    """What all others keep from it at this moment of the tick."""
+    """Return what all other tickets keep from this one at this moment of the tick."""
     others = {ticket_id: hold for ticket_id, hold in job.holds.items() if ticket_id != job.ticket.id}
     found = beside([*job.claims.items(), *others.items()])
     topics, ticket_id = job.expansions, job.ticket.id
@@ -163,8 +164,10 @@ def _goes_first(job: Job) -> bool:
 
 
 def _held(job: Job, from_healing: bool) -> frozenset[int]:
-    """From healing other plans keep only what they are at (`side_by_side`): what waits in them, as in one that is
-    paused for days, would keep a dead broker's partitions from being made whole."""
+    """Return the brokers that the ticket keeps from others. From healing, other plans keep only what they are at
+    (`side_by_side`). What waits in them, as in one that is paused for days, would keep a dead broker's partitions from
+    being made whole.
+    """
     ticket = job.ticket
     if from_healing and ticket.ask is None and not _is_whole(job):
         return frozenset()
@@ -175,14 +178,15 @@ def _held(job: Job, from_healing: bool) -> frozenset[int]:
 
 
 def _is_whole(job: Job) -> bool:
-    """Whether its moves come one after the other, whatever heals beside it: those of a heal ticket that is not held up,
-    and of a roll-back, which has no order of its own with others."""
+    """Return whether the ticket's moves come one after the other, whatever heals beside it. So do those of a heal
+    ticket that is not held up, and of a roll-back, which has no order of its own with others.
+    """
     is_back = job.ticket.state is TicketState.ROLLING_BACK
     return is_back or (is_healing(job.ticket) and job.ticket.state is not TicketState.PAUSED)
 
 
 def _without(moving: Mapping[int, Collection[str]], ticket_id: str) -> dict[int, str]:
-    """By broker, the first ticket but this one."""
+    """Return by broker the first ticket but this one."""
     others = {broker: sorted(set(each) - {ticket_id}) for broker, each in moving.items()}
     return {broker: each[0] for broker, each in others.items() if each}
 

@@ -44,8 +44,9 @@ class Outlook:
 
 
 def foretold(ticket: Ticket, work: Execution | Plan, begun: Execution, outlook: Outlook) -> str:
-    """What comes before the first request, in one sentence; empty where nothing does. `begun` is the execution of
-    `work`, as if it had started."""
+    """Say what comes before the first request, in one sentence; empty where nothing does. `begun` is the execution of
+    `work`, as if it had started.
+    """
     return (
         _waits(Job(ticket, work), outlook)
         or _expires(ticket, outlook)

@@ -47,7 +47,9 @@ class HookRunner:
         return hook
 
     def must_be_seen(self, name: str) -> bool:
-        """Whether its yes may come though nothing was restarted; of a hook that is not known here, it may not come."""
+        """Return whether the hook's yes may come though nothing was restarted; of a hook that is not known here, it may
+        not come.
+        """
         hook = self._hooks.get(name)
         return hook is not None and hook.must_be_seen
 
@@ -71,7 +73,7 @@ class HookRunner:
         run.start()
 
     def answers(self, ticket_id: str) -> dict[HookKey, HookAnswer]:
-        """Of the runs of this ticket that have ended, since this process started."""
+        """Return the answers of this ticket's runs that have ended since this process started."""
         with self._lock:
             return dict(self._answers.get(ticket_id, {}))
 

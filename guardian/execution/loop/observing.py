@@ -36,7 +36,9 @@ class Scope:
 
 
 def scope_of(work: Execution | Plan, *, back: bool = False) -> Scope:
-    """What is left to do of an execution, with the throttles that it set; all of a plan, and of what goes `back`."""
+    """Return what to observe: what is left to do of an execution, with the throttles that it set; all of a plan, and of
+    what goes `back`.
+    """
     if isinstance(work, Plan):
         return Scope(frozenset(move.partition.topic for move in work.moves), brokers_of(work))
     is_whole = back or looks_once_more(work)

@@ -54,16 +54,16 @@ class OperationStore(Protocol):
     """What operations read and change besides tickets, replicated. Called from several threads at once."""
 
     def exclusions(self, cluster: str) -> Mapping[int, Exclusion]:
-        """By broker, those that are not over."""
+        """Return by broker the exclusions that are not over."""
 
     def broker_states(self, cluster: str) -> Mapping[int, BrokerState]:
-        """Of the brokers that the federation knows."""
+        """Return the states of the brokers that the federation knows."""
 
     def host_of(self, cluster: str, broker: int) -> str:
         """The name of its machine; empty where it is not known."""
 
     def cordon(self, cluster: str, broker: int) -> Cordon | None:
-        """What was set on it so that it gets no new replicas."""
+        """Return what was set on the broker so that it gets no new replicas; None: nothing."""
 
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         """The moves of the tickets that took any of these brokers offline, newest ticket first."""
@@ -149,11 +149,11 @@ class Operations:
         return answer
 
     def delay(self, ticket: Ticket) -> str:
-        """Why there is no plan yet, where something stands against it for a moment; else empty."""
+        """Say why there is no plan yet, where something stands against it for a moment; else empty."""
         return self._delays.get(ticket.id, "")
 
     def want(self, ticket: Ticket, request: PlanRequest | None, phase: OperationPhase | None = None) -> None:
-        """What the last step asked for; the plan is begun at once."""
+        """Note what the last step asked for; the plan is begun at once."""
         known = self._wanted.get(ticket.id)
         if known is not None and known.request != request:
             self._planner.forget(_key(ticket.id, known.request))
@@ -214,7 +214,7 @@ class Operations:
     def carry_out(
         self, ticket: Ticket, effect: OperationEffect, observation: ClusterObservation, admin: KafkaAdmin
     ) -> str:
-        """What there is to say of it; mostly nothing. Raises GuardianError."""
+        """Carry out the effect and return what there is to say of it; mostly nothing. Raises GuardianError."""
         match effect:
             case PutExclusions(exclusions):
                 self._store.put_exclusions(exclusions)
@@ -239,8 +239,10 @@ class Operations:
         return ""
 
     def _uncordon(self, cluster: str, broker: int, admin: KafkaAdmin) -> str:
-        """Why not. Controllers take configurations of registered brokers only, and keep them for the next one of that
-        id: this is the last moment at which what was set on this one can be restored."""
+        """Restore what was set on the broker, or say why that can't be done. Controllers take configurations of
+        registered brokers only, and keep them for the next one of that id. So this is the last moment at which what was
+        set on this one can be restored.
+        """
         cordon = self._store.cordon(cluster, broker)
         if cordon is None or not cordon.value or broker in admin.describe_cluster().brokers:
             return ""
@@ -324,8 +326,9 @@ def _metadata_version(ask: Ask, operation: Operation | None, admin: KafkaAdmin) 
 
 
 def _leaving(ask: Ask, others: Sequence[tuple[Ticket, Execution]]) -> dict[int, str]:
-    """What another removal does is not done twice, where that one goes as far: who wants a broker stopped goes on with
-    it when one that does not has emptied it."""
+    """Return by broker the other removal that empties it. What another removal does is not done twice, where that one
+    goes as far. Who wants a broker stopped goes on with it when one that does not has emptied it.
+    """
     removals = {
         other.id: execution
         for other, execution in others
@@ -339,7 +342,7 @@ def _key(ticket_id: str, request: PlanRequest) -> str:
 
 
 def task_of(request: PlanRequest) -> Task:
-    """What the planner is asked for."""
+    """Return the task that the planner is asked for."""
     if request.kind.traits.empties:
         return Remove(request.brokers)
     return Leaders(away_from=request.brokers)

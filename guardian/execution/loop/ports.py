@@ -81,7 +81,7 @@ class Labels(Protocol):
     """
 
     def directory(self, cluster: str) -> Directory:
-        """Of this cluster."""
+        """Return the directory of this cluster."""
 
     def say(self, cluster: str, changes: Mapping[ConfigKey, ConfigChange]) -> None:
         """Change fields of entries (subject, name, field) by compare and set; empty text: none. Said again, nothing

@@ -62,7 +62,7 @@ class LiveReplanner:
 
 
 def why_not_anew(plan: Plan, directory: Directory) -> str:
-    """Why the plan can't be made anew, as far as that is known before it is tried; empty when it can."""
+    """Say why the plan can't be made anew, as far as that is known before it is tried; empty when it can."""
     try:
         task_of(plan, directory)
     except GuardianError as error:

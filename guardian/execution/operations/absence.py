@@ -110,7 +110,7 @@ def validate_online(turn: Turn) -> Result:
 
 
 def start(turn: Turn) -> Result:
-    """By the hook or by a person; what is up needs neither."""
+    """Start the brokers by the hook, or wait for a person to; what is up needs neither."""
     turn = hooks.watched(turn, turn.under_way())
     down = [work for work in turn.under_way() if not hooks.is_up(turn, work) or hooks.has_open_run(work)]
     if not down:
@@ -126,7 +126,7 @@ def start(turn: Turn) -> Result:
 
 
 def in_sync(turn: Turn) -> Result:
-    """What they hold is in sync again."""
+    """Wait until what the brokers hold is in sync again."""
     nodes = [work.node for work in turn.under_way()]
     if not all(turn.world.is_alive(node) for node in nodes):
         return turn.go_on(OperationPhase.START)
@@ -160,7 +160,9 @@ def clean_up_online(turn: Turn) -> Result:
 
 
 def undo_online(turn: Turn) -> Result:
-    """What leaders came back stay so, or leave again as those of any ticket; brokers stay up."""
+    """Undo the moves of leaders that are under way. What leaders came back stay so, or leave again as those of any
+    ticket; brokers stay up.
+    """
     turn, step = turn.move(turn.ticket.state)
     if step is not None:
         return turn.keep(step.sentence, *step.effects)

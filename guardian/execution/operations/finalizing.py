@@ -42,8 +42,9 @@ class Over:
 
 
 def is_told(ask: Ask, operation: Operation) -> bool:
-    """Whether the level is of use to the next step: it is not asked for in the middle of a restart, when brokers are
-    down."""
+    """Return whether the level is of use to the next step. It is not asked for in the middle of a restart, when brokers
+    are down.
+    """
     if not ask.kind.traits.has_batches:
         return False
     is_last = all(work.standing is not Standing.WAITING for work in operation.brokers)
@@ -62,8 +63,9 @@ def candidates(ask: Ask, operation: Operation, version: MetadataVersion) -> tupl
 
 
 def why_never(turn: Turn) -> str:
-    """What no restart mends, before anything is restarted; empty when it can work out. Brokers of this ticket may
-    support more when they are back: the hook may upgrade them."""
+    """Say what no restart mends, before anything is restarted; empty when it can work out. Brokers of this ticket may
+    support more when they are back: the hook may upgrade them.
+    """
     version, wanted = turn.world.metadata_version, turn.ask.metadata_version
     if version is None or not wanted:
         return ""
@@ -77,7 +79,7 @@ def why_never(turn: Turn) -> str:
 
 
 def foretold(ask: Ask, version: MetadataVersion) -> str:
-    """What a dry run says of it, from what brokers support before they are restarted."""
+    """Say for a dry run what becomes of the level, from what brokers support before they are restarted."""
     level, highest, wanted = version.level, version.highest, ask.metadata_version
     if wanted:
         lacking = _lacking(version.supported, wanted)
@@ -143,8 +145,9 @@ def _raise(turn: Turn, version: MetadataVersion) -> tuple[Turn, Waits | Stuck | 
 
 
 def left_at_the_end(turn: Turn) -> str:
-    """Of a restart that was not to raise it: whether there is a higher level; empty when there is none, or when nobody
-    can tell."""
+    """Say that a restart which was not to raise the level leaves a higher one; empty when there is none, or nobody can
+    tell.
+    """
     version = turn.world.metadata_version
     if version is None or turn.world.registered - version.supported.keys() or version.highest <= version.level:
         return ""
@@ -155,7 +158,7 @@ def left_at_the_end(turn: Turn) -> str:
 
 
 def left_by_a_cancel(turn: Turn) -> str:
-    """What became of it; empty where it was never asked for."""
+    """Say what became of raising the level; empty where it was never asked for."""
     version, operation = turn.world.metadata_version, turn.operation
     before, to = operation.metadata_version_from, operation.metadata_version_to
     if not turn.ask.finalize:
@@ -168,6 +171,6 @@ def left_by_a_cancel(turn: Turn) -> str:
 
 
 def _lacking(supported: Mapping[int, int], wanted: int) -> str:
-    """Which of these brokers do not support it, and the highest level that they all do; empty when all do."""
+    """Say which of these brokers do not support it, and the highest level that they all do; empty when all do."""
     short = {broker: most for broker, most in supported.items() if most < wanted}
     return f"{named(short)} supports up to {min(short.values())}" if short else ""

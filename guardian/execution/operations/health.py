@@ -30,7 +30,7 @@ def trouble(world: OperationWorld, spared: Collection[int] = (), accepted: Colle
 
 
 def lagging(world: OperationWorld, nodes: Collection[int]) -> str:
-    """Which of these brokers' replicas are not in sync; empty when all are."""
+    """Say which of these brokers' replicas are not in sync; empty when all are."""
     return counted(
         f"{partition} waits for {named(missing)} to be in sync"
         for partition, state in world.observation.partitions.items()
@@ -50,7 +50,9 @@ def out_of_sync(world: OperationWorld) -> frozenset[int]:
 
 
 def why_not_down(world: OperationWorld, nodes: Collection[int], *, accept_unavailable: bool = False) -> str:
-    """Why these brokers must not be down at once, with those that others have taken offline; empty when they may."""
+    """Say why these brokers must not be down at once, with those that others have taken offline; empty when they
+    may.
+    """
     asked = frozenset(nodes)
     going = asked | world.away
     found = (
@@ -81,8 +83,9 @@ def batch_of(waiting: Collection[int], world: OperationWorld, limit: int, *, acc
 
 
 def why_no_majority(world: OperationWorld, nodes: Collection[int], what: str = "broker") -> str:
-    """Why the controllers' quorum can't do without these at once, with what other tickets may take down at any moment;
-    empty when it can, or when none of them votes. A voter that went down counts as caught up for some seconds."""
+    """Say why the controllers' quorum can't do without these at once, with what other tickets may take down at any
+    moment. Empty when it can, or when none of them votes. A voter that went down counts as caught up for some seconds.
+    """
     quorum = world.quorum
     if quorum is None or quorum.voters.isdisjoint(nodes):
         return ""

@@ -50,12 +50,12 @@ def run(turn: Turn, work: BrokerWork, action: HookAction) -> Hooked:
 
 
 def begins_anew(turn: Turn, work: BrokerWork, action: HookAction) -> bool:
-    """Whether `run` would ask for a run that is not on the way yet."""
+    """Return whether `run` would ask for a run that is not on the way yet."""
     return work.hook is None or work.hook.action is not action or _is_spent(turn, work, work.hook)
 
 
 def answered(turn: Turn, work: BrokerWork) -> BrokerWork:
-    """With the answer of its run, where that has come."""
+    """Return the work with the answer of its run, where that has come."""
     last = work.hook
     if last is None or last.ended_at_ms:
         return work
@@ -96,7 +96,7 @@ def let_end(turn: Turn) -> tuple[Turn, Result | None]:
 
 
 def still_open(turn: Turn, works: Iterable[BrokerWork]) -> tuple[Turn, list[int]]:
-    """With the answers that came, and the nodes that a hook may yet take down."""
+    """Return the turn with the answers that came, and the nodes that a hook may yet take down."""
     nodes = {work.node for work in works}
     turn = watched(turn, (answered(turn, work) for work in turn.operation.brokers if work.node in nodes))
     open_runs = [work for work in turn.operation.brokers if work.node in nodes and has_open_run(work)]
@@ -129,7 +129,7 @@ def is_surely_down(turn: Turn, work: BrokerWork) -> bool:
 
 
 def watched(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
-    """With what is seen of these nodes now: since when they are down."""
+    """Return the turn with what is seen of these nodes now: since when they are down."""
     return turn.with_works(_watched(turn, work) for work in works)
 
 

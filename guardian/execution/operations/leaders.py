@@ -40,7 +40,7 @@ def away(world: OperationWorld, nodes: Collection[int], busy: Collection[TopicPa
 
 
 def still_led(world: OperationWorld, nodes: Collection[int]) -> str:
-    """Which partition these brokers still lead though another one could; empty when none."""
+    """Say which partition these brokers still lead though another one could; empty when none."""
     going = frozenset(nodes)
     for partition, state in world.observation.partitions.items():
         if state.leader in going and _successor(state, going, world, Counter()) is not None:
@@ -66,7 +66,7 @@ def bring_back(turn: Turn) -> Turn:
 
 
 def are_back(turn: Turn) -> bool:
-    """Whether none of the round's moves is left that took leaders away."""
+    """Return whether none of the round's moves is left that took leaders away."""
     return not any(_is_away(task) for task in turn.round_tasks())
 
 

@@ -30,9 +30,10 @@ def exclusion(turn: Turn, broker: int) -> Exclusion:
 
 
 def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
-    """With those of these that waited under way, and what the federation said of each until now: also where it says
-    already what they will be marked with, by somebody else's doing. A mark of ours that was not undone yet is none, and
-    neither is one that another ticket will undo."""
+    """Put those works that waited under way, and note what the federation said of each broker until now. It may say
+    already, by somebody else's doing, what they will be marked with: that is noted too. A mark of ours that was not
+    undone yet is no such thing, and neither is one that another ticket will undo.
+    """
     states = {node: state for node, state in turn.world.states.items() if node not in turn.world.in_hand}
     return turn.with_works(
         replace(
@@ -48,8 +49,9 @@ def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
 def mark(
     turn: Turn, works: Iterable[BrokerWork], state: BrokerState, *, for_good: bool = False
 ) -> tuple[Turn, tuple[AnyEffect, ...]]:
-    """What is missing so that the brokers are excluded and in this state; nothing when they are. The works remember
-    what is to be undone, before it is done. `for_good`: nobody looks again, so one that ends does not serve."""
+    """Return what is missing so that the brokers are excluded and in this state; nothing when they are. The works
+    remember what is to be undone, before it is done. `for_good`: nobody looks again, so one that ends does not serve.
+    """
     wanted = [work for work in works if not work.is_controller]
     turn, effects = set_state(turn, [work for work in wanted if not _is_away(turn, work.node, state)], state)
     bare = [work.node for work in wanted if not _is_excluded(turn, work.node, for_good)]
@@ -61,7 +63,7 @@ def mark(
 
 
 def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[Turn, tuple[AnyEffect, ...]]:
-    """What is missing so that the federation says this of the brokers."""
+    """Return what is missing so that the federation says this state of the brokers."""
     states = turn.world.states
     wrong = [work for work in works if states.get(work.node, state) is not state]
     if not wrong:
@@ -71,10 +73,11 @@ def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tu
 
 
 def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[AnyEffect, ...]:
-    """What is left of the marks: `state` where the federation still says it, and our exclusions. What was never marked
-    has none, whatever is said of it. An exclusion that is lifted takes DRAINING along: so states go first, and one that
-    was DRAINING before is so again afterwards. DRAINING on behalf of another removal, which says it again and again,
-    stays."""
+    """Return what is left of the marks to undo: `state` where the federation still says it, and our exclusions. What
+    was never marked has none, whatever is said of it. An exclusion that is lifted takes DRAINING along: so states go
+    first, and one that was DRAINING before is so again afterwards. DRAINING on behalf of another removal, which says it
+    again and again, stays.
+    """
     marked = [work for work in works if not work.is_controller and work.standing in _MARKED]
     states = turn.world.states
     others = turn.world.leaving.keys() if state is BrokerState.DRAINING else ()
@@ -96,7 +99,7 @@ def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple
 
 
 def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
-    """What is left of our exclusions."""
+    """Return what lifts the rest of our exclusions."""
     nodes = [work.node for work in works if work.is_excluded]
     return lifted(turn, nodes, (turn.ticket.id,))
 

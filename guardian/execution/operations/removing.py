@@ -82,7 +82,7 @@ def exclude(turn: Turn) -> Result:
 
 
 def plan(turn: Turn) -> Result:
-    """What is on them now, and where it goes."""
+    """Plan where what is on the brokers now goes."""
     turn, again = _excluded_again(turn)
     if again is not None:
         return again
@@ -156,7 +156,7 @@ def shut_down(turn: Turn) -> Result:
 
 
 def clean_up(turn: Turn) -> Result:
-    """What is surely down leaves the cluster, then the federation's exclusions."""
+    """Take what is surely down out of the cluster, then lift the federation's exclusions."""
     turn = hooks.watched(turn, turn.under_way())
     back = [work for work in turn.under_way() if hooks.is_up(turn, work)]
     if back:
@@ -291,7 +291,7 @@ def _whole(turn: Turn) -> tuple[Turn, bool]:
 
 
 def _excluded_again(turn: Turn, *, for_good: bool = False) -> tuple[Turn, Result | None]:
-    """What served may be over, or lifted by somebody."""
+    """Exclude the brokers again: what served may be over, or lifted by somebody."""
     turn, marks = marking.mark(turn, turn.under_way(), BrokerState.DRAINING, for_good=for_good)
     return turn, turn.keep(_EXCLUDES_AGAIN, *marks) if marks else None
 
@@ -316,7 +316,7 @@ def _sorted_out(turn: Turn, work: BrokerWork) -> BrokerWork:
 
 
 def _why_impossible(turn: Turn, leaving: set[int]) -> str:
-    """What needs no planner to be seen."""
+    """Say why the removal is impossible, as far as that needs no planner to be seen; empty when it is not."""
     if turn.world.quorum is not None:
         voters = sorted(leaving & turn.world.quorum.voters)
         if voters:
@@ -343,7 +343,7 @@ def _coming(turn: Turn, partition: TopicPartition) -> tuple[int, ...]:
 
 
 def _refuse(turn: Turn, why: str) -> Result:
-    """What is under way already is not given up because of an amendment."""
+    """Refuse an amendment or a removal. What is under way already is not given up because of an amendment."""
     begun = (Standing.UNDER_WAY, Standing.RELEASED, Standing.DONE)
     marked = bool(turn.execution.tasks) or any(work.standing in begun for work in turn.operation.brokers)
     turn = turn.with_operation(replace(turn.operation, plan_round=turn.operation.plan_round + 1))
@@ -365,7 +365,7 @@ def _answer(turn: Turn, nodes: tuple[int, ...]) -> tuple[PlanAnswer | None, Plan
 
 
 def _why_useless(answer: PlanAnswer, nodes: Collection[int]) -> str:
-    """Why the plan brings the drain no further; empty when it does."""
+    """Say why the plan brings the drain no further; empty when it does."""
     if answer.plan is None:
         return answer.error
     back = next((move for move in answer.plan.moves if set(move.added_brokers) & set(nodes)), None)

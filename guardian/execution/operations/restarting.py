@@ -34,7 +34,7 @@ from guardian.model.topology import BrokerState
 
 
 def validate(turn: Turn) -> Result:
-    """Whether each of them could be missing for a while at all."""
+    """Check whether each of the brokers could be missing for a while at all."""
     asked = [work for work in turn.operation.brokers if work.standing is Standing.WAITING]
     brokers = [work.node for work in asked if not work.is_controller]
     unknown = [broker for broker in brokers if broker not in turn.world.registered]
@@ -140,7 +140,7 @@ def leaders_away(turn: Turn) -> Result:
 
 
 def restart(turn: Turn) -> Result:
-    """By the hook, and seen."""
+    """Restart the batch by the hook, and wait until that is seen."""
     turn = hooks.watched(turn, turn.in_batch())
     turn, harm = _look_for_harm(turn)
     if harm is not None:
@@ -174,7 +174,7 @@ def restart(turn: Turn) -> Result:
 
 
 def in_sync(turn: Turn) -> Result:
-    """What the batch holds is in sync again."""
+    """Wait until what the batch holds is in sync again."""
     turn = hooks.watched(turn, turn.in_batch())
     turn, harm = _look_for_harm(turn)
     if harm is not None:
@@ -296,7 +296,7 @@ def _has_fallen(turn: Turn, work: BrokerWork) -> bool:
 
 
 def _why_left_out(turn: Turn, work: BrokerWork) -> str:
-    """Why it is not restarted at all; empty when it is. Waiting would not end while somebody keeps it offline."""
+    """Say why it is not restarted at all; empty when it is. Waiting would not end while somebody keeps it offline."""
     world = turn.world
     if work.is_controller or world.is_alive(work.node) or work.node in world.in_hand:
         return ""
@@ -353,7 +353,7 @@ def _why_waits(turn: Turn, broker: int) -> str:
 
 
 def _why_not_spared(turn: Turn, voter: int) -> str:
-    """Why the controllers' quorum can't do without this voter now; empty when it can."""
+    """Say why the controllers' quorum can't do without this voter now; empty when it can."""
     quorum = turn.world.quorum
     if quorum is None:
         return "the controllers' quorum can't be read"
@@ -371,12 +371,12 @@ def _why_not_now(turn: Turn) -> str:
 
 
 def _about_to_go(turn: Turn) -> list[int]:
-    """Whose hook is yet to be asked for the first time, or once more."""
+    """Return the brokers whose hook is yet to be asked for the first time, or once more."""
     return [work.node for work in _brokers(turn) if hooks.begins_anew(turn, work, HookAction.RESTART)]
 
 
 def _why_never(quorum: Quorum | None, voter: int) -> str:
-    """What waiting does not mend."""
+    """Say why the controller can never be restarted safely, which waiting does not mend; empty when it can."""
     if quorum is None:
         return "the controllers' quorum can't be read, so no controller can be restarted safely"
     if voter not in quorum.voters:
@@ -427,7 +427,7 @@ def _still_out_of_sync(turn: Turn) -> list[BrokerWork]:
 
 
 def _harmed(turn: Turn, harm: str) -> tuple[Turn, int]:
-    """With this harm, empty: none, and for how long there has been some."""
+    """Record the current harm, empty if there is none, and return for how long there has been some, in ms."""
     operation = turn.operation
     since_ms = max(operation.harm_since_ms or turn.now_ms, turn.resumed_at_ms) if harm else 0
     turn = turn.with_operation(replace(operation, harm=harm, harm_since_ms=since_ms))
@@ -435,7 +435,7 @@ def _harmed(turn: Turn, harm: str) -> tuple[Turn, int]:
 
 
 def _refuse(turn: Turn, why: str) -> Result:
-    """What was restarted already is not undone because of an amendment."""
+    """Refuse an amendment or a restart. What was restarted already is not undone because of an amendment."""
     if any(work.standing is Standing.DONE for work in turn.operation.brokers):
         return turn.end(TicketState.PAUSED, f"the ticket as it was amended can't be carried out: {why}")
     return turn.end(TicketState.FAILED, f"nothing was changed: {why}")

@@ -38,8 +38,9 @@ def begin(ticket: Ticket, now_ms: int) -> Execution:
 
 
 def operate(ticket: Ticket, execution: Execution, world: OperationWorld, move: Mover, now_ms: int) -> OperationStep:
-    """What to do about a RUNNING, PAUSED, CANCELLING or ROLLING_BACK ticket now; `move` is `executing.step` with all
-    else bound."""
+    """Decide what to do about a RUNNING, PAUSED, CANCELLING or ROLLING_BACK ticket now. `move` is `executing.step` with
+    all else bound.
+    """
     ask, operation = _ask(ticket), execution.operation
     kind = OPERATIONS[ask.kind]
     if operation is None:
@@ -140,9 +141,10 @@ def amended(
 
 
 def why_unapproved(policy: ApprovalPolicy, ticket: Ticket, nodes: Collection[int], actor: str, now_ms: int) -> str:
-    """Why the actor may not make these the ticket's brokers and controllers: what was approved grows only by the hand
-    of somebody who may approve it, and what was not only by its author's, or he who let it grow could approve what is
-    his own. Empty when it is in order."""
+    """Say why the actor may not make these the ticket's brokers and controllers; empty when that is in order. What was
+    approved grows only by the hand of somebody who may approve it, or he who let it grow could approve what is his own.
+    What was not approved grows only by its author's hand.
+    """
     ask = _ask(ticket)
     more = sorted(set(nodes) - {*ask.brokers, *ask.controllers})
     if not more:
@@ -163,8 +165,9 @@ def amending(
     ask: Ask,
     policy: ApprovalPolicy,
 ) -> TicketTransition:
-    """What an amendment to these brokers and controllers makes of the ticket: it stays in its state. Raises Conflict,
-    and InvalidInput for who may not."""
+    """Return what an amendment to these brokers and controllers makes of the ticket: it stays in its state. Raises
+    Conflict, and InvalidInput for who may not.
+    """
     amended(ticket, execution, ask.brokers, ask.controllers)
     why = why_unapproved(policy, ticket, (*ask.brokers, *ask.controllers), actor, now_ms)
     if why:
@@ -179,7 +182,9 @@ def _ask(ticket: Ticket) -> Ask:
 
 
 def _paused(turn: Turn) -> Result:
-    """What copies goes on as in any paused ticket, and what a hook answers is kept; nothing else begins."""
+    """Step a paused ticket. What copies goes on as in any paused ticket, and what a hook answers is kept; nothing else
+    begins.
+    """
     works = turn.in_batch() or turn.under_way()
     turn = turn.with_works(hooks.answered(turn, work) for work in works)
     turn, effects = OPERATIONS[turn.ask.kind].give_back(turn)

@@ -59,5 +59,5 @@ def _task(number: int, move: PartitionMove, warm_up_s: float) -> ExecutionTask:
 
 
 def why_stale(plan: Plan, observation: ClusterObservation) -> str:
-    """Why the plan must not start (the cluster changed since it was made); empty when it may."""
+    """Say why the plan must not start (the cluster changed since it was made); empty when it may."""
     return next((reason for move in plan.moves if (reason := was_moved_away(move, observation))), "")

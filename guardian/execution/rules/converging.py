@@ -92,7 +92,7 @@ class Aim:
         return halfway(self.move, self.warm_up, back=self.back)
 
     def hold(self, observation: ClusterObservation) -> Hold | None:
-        """Who must keep the lead now, and where; None when the goal may be gone to."""
+        """Return who must keep the lead now, and where; None when the goal may be gone to."""
         return hold(self.move, self.warm_up, observation, back=self.back)
 
     def log_dir(self, broker: int) -> str:
@@ -119,7 +119,7 @@ class Losses:
                 self._failed[log_dir.broker].add(log_dir.path)
 
     def why(self, partition: TopicPartition, replica: ReplicaPlacement) -> str:
-        """What is lost, in a few words; empty when the replica can be there, or can come."""
+        """Say what is lost, in a few words; empty when the replica can be there, or can come."""
         broker = replica.broker
         if broker not in self._observation.brokers:
             return f"broker {broker}"
@@ -139,7 +139,7 @@ class Losses:
 
 
 def look(aim: Aim, observation: ClusterObservation) -> Look:
-    """What lies between the partition and its goal."""
+    """Find what lies between the partition and its goal."""
     state = observation.partitions.get(aim.partition)
     if state is None:
         return _to_be_created(aim, observation) if aim.move.is_new else _missing(aim.partition, observation)
@@ -188,7 +188,9 @@ def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
 def _log_dirs_at_work(
     aim: Aim, leader: int, arriving: list[int], between: list[int], observation: ClusterObservation
 ) -> tuple[tuple[int, str], ...]:
-    """What is read and written, as far as it is known: a broker chooses the log dir where the goal names none."""
+    """Return the log dirs that are read and written, as far as they are known: a broker chooses one where the goal
+    names none.
+    """
     read = [(broker, observation.log_dir_of(aim.partition, broker)) for broker in ([leader] if arriving else [])]
     read += [(broker, observation.log_dir_of(aim.partition, broker)) for broker in between]
     written = [(broker, aim.log_dir(broker)) for broker in (*arriving, *between)]
@@ -196,7 +198,7 @@ def _log_dirs_at_work(
 
 
 def has_arrived(move: PartitionMove, observation: ClusterObservation) -> bool:
-    """Whether the replicas have left the original brokers for good: taking that back would copy all of it again.
+    """Return whether the replicas have left the original brokers for good: taking that back would copy all of it again.
 
     What is created has arrived as soon as it is there.
     """
@@ -209,7 +211,7 @@ def has_arrived(move: PartitionMove, observation: ClusterObservation) -> bool:
 
 
 def was_moved_away(move: PartitionMove, observation: ClusterObservation) -> str:
-    """Why the move is stale (its partition is on brokers that neither placement names); empty when it is not."""
+    """Say why the move is stale (its partition is on brokers that neither placement names); empty when it is not."""
     state = observation.partitions.get(move.partition)
     if state is None or move.partition in observation.reassignments:
         return ""
@@ -221,7 +223,7 @@ def was_moved_away(move: PartitionMove, observation: ClusterObservation) -> str:
 
 
 def is_gone(partition: TopicPartition, observation: ClusterObservation) -> bool:
-    """Whether nobody knows it any more: neither the cluster nor a log dir."""
+    """Return whether nobody knows the partition any more: neither the cluster nor a log dir."""
     hosted = any(partition in log_dir.replicas for log_dir in observation.log_dirs)
     known = partition in observation.partitions or partition in observation.reassignments
     return not hosted and not known
@@ -234,12 +236,12 @@ def _missing(partition: TopicPartition, observation: ClusterObservation) -> Look
 
 
 def gone(partition: TopicPartition) -> str:
-    """What is said, and stored, of a task whose topic went away."""
+    """Say, for people and for the store, that a task's topic went away."""
     return f"topic {partition.topic} was deleted"
 
 
 def _to_be_created(aim: Aim, observation: ClusterObservation) -> Look:
-    """With its log dirs told before, so that the brokers put it there (trap 22)."""
+    """Create the partition, with its log dirs told before, so that the brokers put it there (trap 22)."""
     if not is_gone(aim.partition, observation):
         return _wait("waits for the brokers to agree on whether the topic exists")
     if aim.back:
@@ -298,8 +300,8 @@ def _kept(aim: Aim, reassignment: Reassignment, count: int, in_sync: tuple[int, 
 
 
 def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int]) -> bool:
-    """What goes to the other placement, and what hangs: a reassignment over which the original was submitted never
-    ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back.
+    """Return whether to cancel the reassignment: it goes to the other placement, or hangs. One over which the original
+    was submitted never ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back.
 
     Two halves of a way may be the same replicas (1, 2 to 3, 4 by way of 1, 3, there and back): what is added tells.
     """
@@ -329,13 +331,15 @@ def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation)
 
 
 def _is_between(aim: Aim, present: set[int]) -> bool:
-    """What a reassignment of ours shows while it lasts, from brokers that have not heard yet that it is over."""
+    """Return whether the replicas are what a reassignment of ours shows while it lasts. Brokers that have not heard yet
+    that it is over show it too.
+    """
     ends = (set(aim.brokers), set(aim.other_brokers), *aim.halfway)
     return any(present == one | other for one in ends for other in ends if one != other)
 
 
 def _keep_the_lead(aim: Aim, held: Hold, state: PartitionState, observation: ClusterObservation) -> Look:
-    """Where a hold wants it: an order that keeps the lead with the old replica, then time."""
+    """Go to where a hold wants the replicas: an order that keeps the lead with the old one, then time."""
     if state.replicas != held.brokers:
         return _act("puts the replicas in order", AlterReassignments({aim.partition: held.brokers}))
     return _wait(held.detail + _down([held.newcomer], observation))
@@ -364,7 +368,9 @@ def needed(aim: Aim) -> tuple[int, ...]:
 
 
 def _may_stay_as_it_is(aim: Aim, broker: int) -> bool:
-    """Whether a move of nothing but the order, or of other replicas between log dirs, can do without this one."""
+    """Return whether this one may stay as it is, in a move of nothing but the order, or of other replicas between log
+    dirs.
+    """
     if broker == aim.brokers[0] or set(aim.brokers) != set(aim.other_brokers):
         return False
     return aim.log_dir(broker) in (ANY_LOG_DIR, aim.other_log_dir(broker))
@@ -379,13 +385,13 @@ def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObserva
 
 
 def _silent(aim: Aim, observation: ClusterObservation) -> bool:
-    """Whether a broker lives that should know, and does not tell its log dirs."""
+    """Return whether a broker lives that should know, and does not tell its log dirs."""
     ours = (set(aim.brokers) | set(aim.other_brokers)) & observation.brokers.keys()
     return any(not _tells_log_dirs(broker, observation) for broker in ours)
 
 
 def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observation: ClusterObservation) -> Look:
-    """To the goal, or first to where a hold wants it."""
+    """Begin the way to the goal, or first to where a hold wants it."""
     arriving = [broker for broker in brokers if broker not in state.replicas]
     places = (*aim.goal, *(aim.move.target if aim.back else aim.move.original))
     lost = Losses(observation).of(aim.partition, [_place(places, broker) for broker in brokers])
@@ -443,8 +449,9 @@ def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:
 
 
 def _must_lie_right(aim: Aim, broker: int) -> bool:
-    """Whether a replica that is lost holds up the goal. On the way back only one that may be on its way into another
-    log dir: its copy, which nobody throttles or owns by then, would go on once the broker is back."""
+    """Return whether a replica that is lost holds up the goal. On the way back it does only if it may be on its way
+    into another log dir. Its copy, which nobody throttles or owns by then, would go on once the broker is back.
+    """
     if aim.back:
         return broker in aim.other_brokers and aim.other_log_dir(broker) not in (ANY_LOG_DIR, aim.log_dir(broker))
     return broker in needed(aim)

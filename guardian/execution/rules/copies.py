@@ -28,12 +28,12 @@ class StepCopies:
         return self._known[key]
 
     def of_active(self, tasks: Iterable[ExecutionTask]) -> dict[int, Copy]:
-        """By the task's number."""
+        """Return what active tasks copy, by the task's number."""
         return {task.number: copy for task in tasks if task.state in ACTIVE and (copy := self.of(task))}
 
 
 def under_way(execution: Execution, observation: ClusterObservation, now_ms: int) -> tuple[Copy | None, ...]:
-    """What its active tasks copy, one each: what slots know of a ticket. None: no data moves."""
+    """Return what the execution's active tasks copy, one each: what slots know of a ticket. None: no data moves."""
     copies_of = StepCopies(observation, now_ms)
     return tuple(copies_of.of(task) for task in execution.tasks if task.state in ACTIVE and not task.move.is_new)
 

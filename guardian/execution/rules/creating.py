@@ -34,7 +34,7 @@ def topic_configs(plan: Plan) -> dict[str, str]:
 def requests(
     wanted: Mapping[TopicPartition, tuple[int, ...]], tasks: Iterable[ExecutionTask], observation: ClusterObservation
 ) -> tuple[Effect, ...]:
-    """What creates those partitions that can be created now, of the `wanted` ones."""
+    """Return the requests that create those of the `wanted` partitions that can be created now."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
     for partition, brokers in wanted.items():
         by_topic[partition.topic][partition.partition] = brokers

@@ -108,7 +108,7 @@ def step(
     now_ms: int,
     at: Circumstances = _NONE,
 ) -> Step:
-    """What to do about a ticket that began, now. `throttle` is bytes/s per broker, 0 for none."""
+    """Decide what to do now about a ticket that began. `throttle` is bytes/s per broker, 0 for none."""
     copies_of = StepCopies(observation, now_ms)
     idcs = at.around.idcs if at.around else {}
     slots = Slots(limits, idcs, at.others)
@@ -319,7 +319,7 @@ def _not_registered(task: ExecutionTask, registered: Collection[int] | None) -> 
 def _explain(
     task: ExecutionTask, found: Look | None, held: frozenset[int], refusals: Mapping[TopicPartition, str]
 ) -> ExecutionTask:
-    """What the active task does or waits for, and what Kafka had against it."""
+    """Explain what the active task does or waits for, and what Kafka had against it."""
     if found is None or task.state not in ACTIVE:
         return task
     detail = "waits for its throttle to be set" if found.copies and task.number in held else found.detail

@@ -55,7 +55,7 @@ def found(observation: ClusterObservation, executions: Iterable[Execution]) -> t
 
 
 def notice(ticket: Ticket, execution: Execution, now: tuple[ForeignWork, ...], others: str = "") -> Notice | None:
-    """What the ticket does about `now`, what other tools move at this moment; None when it goes on as it is.
+    """Decide what the ticket does about `now`, what other tools move at this moment; None when it goes on as it is.
 
     `others` names their throttles, for the sentence.
     """
@@ -86,7 +86,7 @@ def awaited(ticket: Ticket, execution: Execution | None) -> Execution:
 
 
 def why_not_adopted(execution: Execution | None, held: Mapping[int, str]) -> str:
-    """Which tickets' brokers other tools move replicas to or from; empty where they are nobody's.
+    """Say which tickets' brokers other tools move replicas to or from; empty where they are nobody's.
 
     `held` are the brokers of all other tickets that are under way, by ticket: two that share one would set its rates
     against each other.
@@ -99,7 +99,7 @@ def why_not_adopted(execution: Execution | None, held: Mapping[int, str]) -> str
 
 
 def adopted(ticket: Ticket, execution: Execution | None, now_ms: int) -> Execution:
-    """What other tools move becomes the ticket's. A task of its own on the same partition gives way to it.
+    """Make what other tools move the ticket's own. A task of its own on the same partition gives way to it.
 
     Raises Conflict when there is nothing to adopt.
     """
@@ -112,7 +112,7 @@ def adopted(ticket: Ticket, execution: Execution | None, now_ms: int) -> Executi
 
 
 def describe(works: Iterable[ForeignWork]) -> str:
-    """What other tools move, for people."""
+    """Describe what other tools move, for people."""
     return _named(tuple(works))
 
 

@@ -44,7 +44,9 @@ class Gain(NamedTuple):
 def watched(
     before: Mapping[Way, Gain], copies: Iterable[Copy | None], observation: ClusterObservation, now_ms: int
 ) -> dict[Way, Gain]:
-    """Of the copies under way whose leader and destination tell what they hold; of others as before."""
+    """Return the gains of the copies under way whose leader and destination tell what they hold; of others as
+    before.
+    """
     held = _Held(observation)
     found: dict[Way, Gain] = {}
     for way in (Way(each.partition, each.leader, b) for each in copies if each for b in each.destinations):

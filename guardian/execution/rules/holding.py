@@ -41,8 +41,9 @@ class Beside:
     moving: Mapping[str, str] = field(default_factory=dict)
 
     def why_not(self, move: PartitionMove, alive: Collection[int]) -> str:
-        """What the move must wait for; empty when it may start. A broker that is down copies nothing, and has no rate
-        that could be set: the ways off it cross no other."""
+        """Say what the move must wait for; empty when it may start. A broker that is down copies nothing, and has no
+        rate that could be set: the ways off it cross no other.
+        """
         holder = self.partitions.get(move.partition)
         if holder is not None:
             return f"waits for {holder}, which moves it"
@@ -64,7 +65,7 @@ class Beside:
 
 
 def held(execution: Execution) -> Hold:
-    """What the ticket is at."""
+    """Return the brokers, partitions and rates that the ticket is at."""
     active = [task for task in execution.tasks if task.state in ACTIVE]
     rates = frozenset(ConfigKey.of(each) for each in execution.throttles if each.resource_type == BROKER)
     found = _of(active)
@@ -72,7 +73,7 @@ def held(execution: Execution) -> Hold:
 
 
 def claimed(execution: Execution) -> Hold:
-    """What a ticket that goes first is at, or is still to move."""
+    """Return what a ticket that goes first is at, or is still to move."""
     return _of([task for task in execution.tasks if not task.state.is_over])
 
 
@@ -90,5 +91,5 @@ def _of(tasks: Collection[ExecutionTask]) -> Hold:
 
 
 def _copies(move: PartitionMove) -> bool:
-    """On its way or back."""
+    """Return whether the move copies data, on its way or back."""
     return not move.is_new and (set(move.original_brokers) != set(move.target_brokers) or bool(move.log_dir_moves))

@@ -46,8 +46,9 @@ def owned(intents: Sequence[DirectoryIntent]) -> list[OwnedSetting]:
 
 
 def takes_back(ticket: Ticket, state: TicketState) -> bool:
-    """Whether a ticket that becomes `state` takes back what it said, or was about to: one that has not succeeded says
-    nothing. Where a way back was stopped halfway it stays said, until the rest has gone back too."""
+    """Return whether a ticket that becomes `state` takes back what it said, or was about to: one that has not succeeded
+    says nothing. Where a way back was stopped halfway it stays said, until the rest has gone back too.
+    """
     if state is TicketState.ROLLED_BACK:
         return True
     states = {state, *(past.state for past in ticket.history)}
@@ -55,7 +56,7 @@ def takes_back(ticket: Ticket, state: TicketState) -> bool:
 
 
 def describe(intents: Sequence[DirectoryIntent]) -> str:
-    """In words, for people."""
+    """Describe the intents in words, for people."""
     return "; ".join(
         f"{each.field} {each.value or 'none'} instead of {each.replaced or 'none'} of {each.subject.value} "
         f"{some(each.names)}"
@@ -71,7 +72,8 @@ def leaving(plan: Plan, moves: Sequence[PartitionMove]) -> frozenset[int]:
 
 
 def why_not_emptied(plan: Plan, partitions: Mapping[TopicPartition, Collection[int]], alive: Collection[int]) -> str:
-    """Which of the brokers that a plan gives back would keep what, as the plan does not know of it; empty: none would.
+    """Say which of the brokers that a plan gives back would keep what, as the plan does not know of it; empty: none
+    would.
 
     `partitions` are all of the cluster, with their brokers.
     """
@@ -94,8 +96,9 @@ def remarks(
     held: Mapping[int, Collection[TopicPartition]],
     directory: Directory,
 ) -> list[str]:
-    """What the end of the ticket has to say besides: what was meant and could not be said. `held` is what the brokers
-    hold that were to be emptied."""
+    """Return what the end of the ticket has to say besides: what was meant and could not be said. `held` is what the
+    brokers hold that were to be emptied.
+    """
     said = {name for each in intents if each.subject is Subject.BROKER for name in each.names}
     words = [
         f"broker {broker} is not empty and keeps its label: it holds {some(sorted(partitions))}"

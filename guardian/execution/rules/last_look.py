@@ -14,7 +14,7 @@ from guardian.throttle.rules.throttling import Copy
 
 
 def looks_once_more(execution: Execution) -> bool:
-    """Whether all that the ticket moved must be observed: its throttles were put back, and it may end."""
+    """Return whether all that the ticket moved must be observed: its throttles were put back, and it may end."""
     is_done_with_throttles = bool(execution.lifted) and not execution.throttles
     return is_done_with_throttles and all(task.state.is_over for task in execution.tasks)
 
@@ -32,7 +32,9 @@ def shown_again(
 
 
 def _copy_of_ended(task: ExecutionTask) -> Copy | None:
-    """What it listed: on its way, and, where it is not where it was to go, on its way back."""
+    """Return what an ended task listed as copied: on its way, and, where it is not where it was to go, on its way
+    back.
+    """
     original = {replica.broker for replica in task.move.original}
     target = {replica.broker for replica in task.move.target}
     copied = target - original if task.state is TaskState.DONE else original ^ target

@@ -192,7 +192,9 @@ def _most_s(loads: list[_Load], asked: Asked, pacing: Pacing) -> float | None:
 
 
 def _at_worst(begin: float, end: float, asked: Asked, settings: ThrottleSettings) -> tuple[float, float]:
-    """Where the slowest broker's rate is, and where it gets to: one that fell, or stands still, gets no further."""
+    """Return where the slowest broker's rate is, and where it gets to: one that fell, or stands still, gets no
+    further.
+    """
     known = [each for each in asked.rates if each.line is None and not each.idle_since_ms]
     if not known:
         return begin, end

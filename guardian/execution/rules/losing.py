@@ -51,7 +51,7 @@ def without_stranded(
 def aimed(
     aim: Aim, task: ExecutionTask, observation: ClusterObservation, losses: Losses, patience_ms: int, now_ms: int
 ) -> Aim:
-    """Where the task goes once it has waited for too long: nowhere any more, or on without what only stayed."""
+    """Return where the task goes once it has waited for too long: nowhere any more, or on without what only stayed."""
     if not _is_late(task, patience_ms, now_ms):
         return aim
     missing = _missing(task, observation, losses)
@@ -61,8 +61,9 @@ def aimed(
 
 
 def is_lost(task: ExecutionTask) -> bool:
-    """Whether the task was given up because of a broker, or before it began because its partition went elsewhere, so
-    that a new plan may do what it was for."""
+    """Return whether a new plan may do what the task was for. It was given up because of a broker, or before it began
+    because its partition went elsewhere.
+    """
     return bool(task.missing_since_ms) and task.state in (TaskState.REVERTED, TaskState.FAILED)
 
 
@@ -74,12 +75,12 @@ def overtaken(task: ExecutionTask, where: str, now_ms: int) -> ExecutionTask:
 
 
 def was_overtaken(task: ExecutionTask) -> bool:
-    """Whether it was given up because its partition went elsewhere."""
+    """Return whether the task was given up because its partition went elsewhere."""
     return is_lost(task) and task.reason == TaskReason.OVERTAKEN
 
 
 def why_useless(moves: Iterable[PartitionMove], observation: ClusterObservation) -> str:
-    """Why moves of a new plan would be given up as those before them; empty where they would not."""
+    """Say why moves of a new plan would be given up as those before them; empty where they would not."""
     losses = Losses(observation)
     for move in moves:
         lost = _lost_there(move, losses)
@@ -101,7 +102,7 @@ def replaced(tasks: tuple[ExecutionTask, ...], new: tuple[ExecutionTask, ...]) -
 
 
 def last_words(task: ExecutionTask, aim: Aim, losses: Losses) -> str:
-    """What to say of a task that ends without what it has lost; empty where it lost nothing."""
+    """Say what a task that ends does without, which it has lost; empty where it lost nothing."""
     if aim.forgone:
         lost = losses.of(task.move.partition, task.move.target)
         return f"without {' and '.join(lost.get(b, f'broker {b}') for b in aim.forgone)}, which is down"
@@ -201,7 +202,7 @@ def _is_there(task: ExecutionTask, observation: ClusterObservation) -> bool:
 
 
 def _lost_there(move: PartitionMove, losses: Losses) -> dict[int, str]:
-    """What is lost of that without which the move does not reach its target, by broker."""
+    """Return by broker what is lost of that without which the move does not reach its target."""
     lost = losses.of(move.partition, move.target)
     if not lost:  # mostly so, and asked of each task at each tick
         return lost
@@ -210,7 +211,7 @@ def _lost_there(move: PartitionMove, losses: Losses) -> dict[int, str]:
 
 
 def _missing(task: ExecutionTask, observation: ClusterObservation, losses: Losses) -> dict[int, str]:
-    """What is lost of that without which the task can't end, the way that it goes, by broker."""
+    """Return by broker what is lost of that without which the task can't end, the way that it goes."""
     move = task.move
     if task.state is not TaskState.REVERTING:
         return _lost_there(move, losses)
@@ -226,18 +227,18 @@ def _missing(task: ExecutionTask, observation: ClusterObservation, losses: Losse
 
 
 def _between_log_dirs(move: PartitionMove) -> dict[int, str]:
-    """Where to, by broker."""
+    """Return by broker the log dir that a move between log dirs goes to."""
     return {replica.broker: replica.log_dir for replica in move.log_dir_moves}
 
 
 def _only_stayed(move: PartitionMove, missing: Iterable[int], observation: ClusterObservation) -> bool:
-    """Whether all has arrived and what is lost was there before, in the same log dir."""
+    """Return whether all has arrived and what is lost was there before, in the same log dir."""
     moved = (*move.added_brokers, *_between_log_dirs(move))
     return has_arrived(move, observation) and not move.is_new and not any(broker in moved for broker in missing)
 
 
 def _marked(task: ExecutionTask, missing: Iterable[int], now_ms: int) -> ExecutionTask:
-    """With since when something is lost."""
+    """Return the task with since when something is lost."""
     since = (task.missing_since_ms or now_ms) if any(True for _ in missing) else 0
     return replace(task, missing_since_ms=since) if task.missing_since_ms != since else task
 
@@ -255,7 +256,7 @@ def _was_down(task: ExecutionTask, missing: dict[int, str], now_ms: int) -> str:
 
 
 def _goes_on_alone(task: ExecutionTask, missing: dict[int, str]) -> str:
-    """What to know of a copy between log dirs that nobody could stop."""
+    """Say what to know of a copy between log dirs that nobody could stop; empty where there is none."""
     left = {b: path for b, path in _between_log_dirs(task.move).items() if b in missing}
     if task.state is not TaskState.REVERTING or not left:
         return ""

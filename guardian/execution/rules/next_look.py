@@ -15,7 +15,8 @@ _SOON_OVER_MS, _SOON_OVER_BYTES = 1_000, 50_000_000
 
 
 def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:
-    """Whether a small move began so lately that it may end at any moment: its slot would lie idle until the next look.
+    """Return whether a small move began so lately that it may end at any moment: its slot would lie idle until the next
+    look.
 
     Kafka alone takes up to half a second (`replica.fetch.wait.max.ms`) until a follower asks for a partition that is
     new to it. What is still not over after a second goes slowly. `throttle` is bytes/s per broker, 0 for none.
@@ -30,9 +31,9 @@ def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:
 
 
 def leads_on(before: Execution, after: Execution, effects: Iterable[object]) -> bool:
-    """Whether another step may follow this one at once.
+    """Return whether another step may follow this one at once.
 
-    How much is copied, how fast it may be and what is said of it wait for the clock: each look takes a few milliseconds
+    How much is copied, how fast it may be and what is said of it wait for the clock. Each look takes a few milliseconds
     of the brokers' time, and clients feel those.
     """
     return (
@@ -46,7 +47,7 @@ def leads_on(before: Execution, after: Execution, effects: Iterable[object]) -> 
 
 
 def _is_elsewhere(before: ExecutionTask, after: ExecutionTask) -> bool:
-    """Whether more than its progress changed."""
+    """Return whether more than the task's progress changed."""
     if before is after:
         return False
     return replace(before, copied_bytes=after.copied_bytes, detail=after.detail, reason=after.reason) != after
@@ -58,7 +59,9 @@ def _held_throttles(execution: Execution) -> set[tuple[object, ...]]:
 
 
 def _does_more_than_adapt(effect: object) -> bool:
-    """Whether it is more than rates that take the place of rates, or what costs nobody anything while it waits."""
+    """Return whether the effect is more than rates that take the place of rates, or what costs nobody anything while it
+    waits.
+    """
     if isinstance(effect, AlterConfigs):
         return any(
             key.resource_type == TOPIC or change.expected is None or change.value is None

@@ -48,12 +48,12 @@ Mover = Callable[[TicketState, Execution, ClusterObservation, int], Step]  # exe
 
 
 def is_moves_only(ticket: Ticket) -> bool:
-    """Whether what the ticket would send can be shown: of others, their own commands tell what they do."""
+    """Return whether what the ticket would send can be shown: of others, their own commands tell what they do."""
     return ticket.ask is None and kind_of(ticket).moves_replicas
 
 
 def preview(state: TicketState, execution: Execution, observation: ClusterObservation, move: Mover) -> Preview:
-    """Of a ticket in a state that the executor drives; an APPROVED one as if it had just begun."""
+    """Preview a ticket in a state that the executor drives; an APPROVED one as if it had just begun."""
     state = TicketState.RUNNING if state is TicketState.APPROVED else state
     now_ms = observation.observed_at_ms
     paper = _Paper(observation)
@@ -83,14 +83,14 @@ def preview(state: TicketState, execution: Execution, observation: ClusterObserv
 
 
 def has_rates(found: Preview) -> bool:
-    """Whether something is copied under a throttle."""
+    """Return whether something is copied under a throttle."""
     return any(request.api == _ALTER_CONFIGS for each in found.rounds for request in each.requests)
 
 
 def described(  # noqa: PLR0912  one case for each kind of effect
     effect: Effect, observation: ClusterObservation
 ) -> Iterator[PreviewRequest]:
-    """What the effect asks for, a line each."""
+    """Describe what the effect asks for, a line each."""
     match effect:
         case AlterConfigs(changes):
             for key, change in changes.items():
@@ -171,7 +171,7 @@ class _Paper:
         )
 
     def let_time_pass(self) -> None:
-        """What is in flight ends."""
+        """End what is in flight."""
         for partition, reassignment in list(self._reassignments.items()):
             heading = tuple(broker for broker in reassignment.replicas if broker not in reassignment.removing)
             del self._reassignments[partition]
@@ -182,7 +182,7 @@ class _Paper:
                 self._into_log_dir(partition, *place)
 
     def do(self, effect: Effect) -> None:
-        """As if Kafka had accepted it."""
+        """Do the effect as if Kafka had accepted it."""
         match effect:
             case AlterConfigs(changes):
                 self._configure(changes)
@@ -238,7 +238,7 @@ class _Paper:
             self._place(partition, tuple(broker for broker in in_flight.replicas if broker not in in_flight.adding))
 
     def _begin(self, partition: TopicPartition, target: tuple[int, ...]) -> None:
-        """What copies is in flight until time passes; an order is Kafka's at once."""
+        """Begin a reassignment. What copies is in flight until time passes; an order is Kafka's at once."""
         state = self._partitions[partition]
         adding = tuple(broker for broker in target if broker not in state.replicas)
         removing = tuple(broker for broker in state.replicas if broker not in target)

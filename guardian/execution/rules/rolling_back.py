@@ -63,17 +63,17 @@ def went_with_its_topic(task: ExecutionTask, now_ms: int) -> ExecutionTask:
 
 
 def is_gone(task: ExecutionTask) -> bool:
-    """Whether the task ended because its topic was deleted."""
+    """Return whether the task ended because its topic was deleted."""
     return task.state is TaskState.REVERTED and task.reason == TaskReason.TOPIC_DELETED
 
 
 def is_back(task: ExecutionTask) -> bool:
-    """Whether nothing of the task is left to be taken back."""
+    """Return whether nothing of the task is left to be taken back."""
     return task.state in (TaskState.REVERTED, TaskState.FAILED) or (task.state is TaskState.DONE and task.move.is_new)
 
 
 def ending(tasks: tuple[ExecutionTask, ...]) -> str | None:
-    """What became of it, in one sentence; None while a task is on its way back."""
+    """Say what became of the roll-back, in one sentence; None while a task is on its way back."""
     if not all(map(is_back, tasks)):
         return None
     stay = [task for task in tasks if task.state is not TaskState.REVERTED or is_gone(task)]
@@ -113,17 +113,17 @@ def require_way_back(
 
 
 def is_rollable(state: TicketState) -> bool:
-    """Whether a ticket of this state may be rolled back."""
+    """Return whether a ticket of this state may be rolled back."""
     return state in (TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLED)
 
 
 def _fresh(task: ExecutionTask, way: Way) -> ExecutionTask:
-    """What was missed before the ticket went back is another story: the patience begins anew."""
+    """Begin the patience anew: what was missed before the ticket went back is another story."""
     return replace(task, missing_since_ms=0) if 0 < task.missing_since_ms < way.since_ms else task
 
 
 def _without_start(task: ExecutionTask, way: Way) -> ExecutionTask:
-    """What needs no request: tasks that never started, and failed ones that are as before all the same."""
+    """Take back what needs no request: tasks that never started, and failed ones that are as before all the same."""
     now_ms = way.now_ms
     if task.state is TaskState.PENDING:
         return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
@@ -162,6 +162,6 @@ def _turn(task: ExecutionTask, stage: int, slots: Slots, way: Way) -> ExecutionT
 
 
 def _reverting(task: ExecutionTask, now_ms: int) -> ExecutionTask:
-    """On its way back from now on; a hold of it begins anew."""
+    """Put the task on its way back from now on; a hold of it begins anew."""
     begun = replace(task, state=TaskState.REVERTING, started_at_ms=now_ms, ended_at_ms=0, copied_bytes=0)
     return replace(begun, detail="", missing_since_ms=0)

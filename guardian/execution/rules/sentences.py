@@ -53,7 +53,7 @@ _VERBS = {
 
 
 def _waits(tasks: Iterable[ExecutionTask]) -> list[str]:
-    """What is awaited, the same reasons together."""
+    """Say what is awaited, the same reasons together."""
     waiting: dict[str, list[ExecutionTask]] = defaultdict(list)
     for task in tasks:
         if task.detail:

@@ -72,13 +72,14 @@ class Slots:
         return not self.why_full(copy)
 
     def why_full(self, copy: Copy | None) -> str:
-        """What has no slot left for it, in a few words; empty when it fits."""
+        """Say what has no slot left for the copy, in a few words; empty when it fits."""
         full = (title for key, part, limit, title in self._places(copy) if self._used[key] + part > limit + _ALMOST)
         return next(full, "")
 
     def why_full_into(self, brokers: Iterable[int]) -> str:
-        """As `why_full`, for no more than what can be told of a move without a look at it; most of a large ticket waits
-        for one of few brokers at any time."""
+        """Say what is full as `why_full`, for no more than can be told of a move without a look at it. Most of a large
+        ticket waits for one of few brokers at any time.
+        """
         limit = self._limits.per_broker_in
         return next((f"into broker {each}" for each in brokers if self._used.get(("in", each), 0.0) >= limit), "")
 
@@ -120,8 +121,9 @@ class Slots:
 def line_shares(
     lines: Mapping[Line, float], ticket_id: str, under_way: Mapping[str, Iterable[Copy | None]], idcs: Mapping[int, str]
 ) -> dict[Line, float]:
-    """What this ticket may take of each line, in the unit of `lines`: as much as each other ticket whose copies cross
-    the line now; `under_way` is what each ticket of the cluster copies."""
+    """Return what this ticket may take of each line, in the unit of `lines`: as much as each other ticket whose copies
+    cross the line now. `under_way` is what each ticket of the cluster copies.
+    """
     crossing = {
         each: {line for copy in copies if copy is not None for line in crossed(copy, idcs)}
         for each, copies in under_way.items()

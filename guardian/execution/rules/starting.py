@@ -72,7 +72,7 @@ def _start_one(
 
 
 def _why_not_yet(move: PartitionMove, observation: ClusterObservation, slots: Slots, beside: Beside, stage: int) -> str:
-    """What it waits for, as far as that is seen without a look at the partition; mostly nothing."""
+    """Say what the move waits for, as far as that is seen without a look at the partition; mostly nothing."""
     if move.stage > stage:
         return f"waits for the room that stage {stage} makes"
     taken = beside.why_not(move, observation.brokers)

@@ -62,7 +62,7 @@ class Hold:
 def hold(
     move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation, *, back: bool = False
 ) -> Hold | None:
-    """Who must keep the lead now, and where; None when the goal may be gone to."""
+    """Decide who must keep the lead now, and where; None when the goal may be gone to."""
     state = observation.partitions.get(move.partition)
     if warm_up is None or state is None or not _may_be_held(move) or observation.observed_at_ms >= warm_up.until_ms:
         return None
@@ -109,7 +109,7 @@ def halfway(move: PartitionMove, warm_up: WarmUp | None, *, back: bool = False) 
 def why_cold(
     move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation, *, back: bool = False
 ) -> str:
-    """What to say when the lead goes to a new replica that is not warm; empty when it is."""
+    """Say, when the lead goes to a new replica that is not warm, how little it has and why; empty when it is warm."""
     state = observation.partitions.get(move.partition)
     goal, other = _goal_and_other(move, back=back)
     if warm_up is None or state is None or goal[0] in other:
@@ -140,7 +140,9 @@ def _goal_and_other(move: PartitionMove, *, back: bool) -> tuple[tuple[int, ...]
 
 
 def _keepers(move: PartitionMove, state: PartitionState, *, back: bool) -> tuple[int, ...]:
-    """Who may lead meanwhile: nobody once a new replica leads, or while one that is to be back first is out of sync."""
+    """Return who may lead meanwhile: nobody once a new replica leads, or while one that is to be back first is out of
+    sync.
+    """
     if not back:
         return (_staying(move) or move.original_brokers) if state.leader in move.original_brokers else ()
     first, *others = move.original_brokers
@@ -158,7 +160,9 @@ def _meanwhile(goal: tuple[int, ...], keeper: int) -> tuple[int, ...]:
 def _local_and_needed(
     move: PartitionMove, newcomer: int, warm_up: WarmUp, state: PartitionState, observation: ClusterObservation
 ) -> tuple[int, int]:
-    """What the newcomer has, and what it should have: more than nothing as long as one of both does not tell."""
+    """Return what the newcomer has, and what it should have, in bytes: more than nothing as long as one of both does
+    not tell.
+    """
     sizes = dict(_sizes(move, observation))
     bounds = [warm_up.cover_bytes] if warm_up.cover_bytes else []
     bounds += [sizes[state.leader] * _NEARLY_ALL // 100] if state.leader in sizes else []
