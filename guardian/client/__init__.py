@@ -109,8 +109,10 @@ class GuardianClient(
         return self._calls.known_endpoints()
 
     def allow_stale(self, seconds: float) -> AbstractContextManager[Staleness]:
-        """`with client.allow_stale(2.0) as staleness:` reads of this thread may be up to so old; `staleness.worst_s`
-        is how old the oldest one was. Any member answers at once, whether or not there is a leader."""
+        """Allow stale reads: within `with client.allow_stale(2.0) as staleness:` reads of this thread may be up to so
+        old, in s. `staleness.worst_s` is how old the oldest one was. Any member answers at once, whether or not there
+        is a leader.
+        """
         return self._calls.stale(seconds)
 
     def member(self) -> federation_pb2.Member:

@@ -17,19 +17,19 @@ class ActivityCalls:
     def topic_activity(
         self, cluster: str, topic: str, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
-        """Who used a topic."""
+        """List who used a topic."""
         return self._activity(cluster=cluster, topic=topic, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def broker_activity(
         self, cluster: str, broker: int, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
-        """What a broker did, and for whom."""
+        """List what a broker did, and for whom."""
         return self._activity(cluster=cluster, broker=broker, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def principal_activity(
         self, cluster: str, principal: str, from_ms: int, to_ms: int, limit: int = 0
     ) -> pb.ListActivityReply:
-        """What a principal, such as "User:alice", did."""
+        """List what a principal, such as "User:alice", did."""
         return self._activity(cluster=cluster, principal=principal, from_ms=from_ms, to_ms=to_ms, limit=limit)
 
     def idle_topics(
@@ -40,7 +40,7 @@ class ActivityCalls:
         return self._calls.read(lambda stubs: stubs.activity.ListIdleTopics, request, SLOW)
 
     def topic_use(self, cluster: str, from_ms: int, to_ms: int) -> pb.ListTopicUseReply:
-        """What each topic moved, and holds now."""
+        """List what each topic moved, and holds now."""
         request = pb.ListTopicUseRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
         return self._calls.read(lambda stubs: stubs.activity.ListTopicUse, request, SLOW)
 

@@ -32,7 +32,7 @@ _WATCH_S = 0.1
 
 
 def _uncancellable() -> Future[tiering_pb2.AppendSegmentEventsReply]:
-    """What is sent can't be taken back."""
+    """Make a future that can't be cancelled: what is sent can't be taken back."""
     future: Future[tiering_pb2.AppendSegmentEventsReply] = Future()
     future.set_running_or_notify_cancel()
     return future
@@ -162,7 +162,7 @@ class SegmentEventStream:
         return call
 
     def _requests(self, connection: int) -> Iterator[tiering_pb2.StreamSegmentEventsRequest]:
-        """What the library sends on this stream, in its thread; ends when another stream has taken over."""
+        """Yield what the library sends on this stream, in its thread; end when another stream has taken over."""
         while True:
             with self._lock:
                 while not self._may_send(connection):
@@ -210,7 +210,9 @@ class SegmentEventStream:
             append.done.set_result(reply.append)
 
     def _requeue(self) -> bool:
-        """What was sent and not answered goes first next time. True when the session alone was the trouble."""
+        """Put what was sent and not answered first in line for next time. True when the session alone was the
+        trouble.
+        """
         with self._lock:
             self._connection += 1
             call, self._call = self._call, None

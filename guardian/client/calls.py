@@ -267,11 +267,11 @@ class Calls:
             stubs.close()
 
     def leader(self) -> str:
-        """Where a stream of changes goes: to the leader, or to another member while there is none."""
+        """Return where a stream of changes goes: to the leader, or to another member while there is none."""
         return self._for_change()[0]
 
     def any_member(self) -> str:
-        """Where a stream of reads goes."""
+        """Return where a stream of reads goes."""
         return self._for_read()[0]
 
     def failed(self, endpoint: str) -> None:
@@ -297,14 +297,14 @@ class Calls:
             self._stale.allowed = None
 
     def attempts(self, *, is_change: bool) -> Attempts:
-        """Of a call that begins now."""
+        """Begin the attempts of a call."""
         return Attempts(time.monotonic() + self.timeout_s, self.timeout_s, is_change)
 
     def _actor_header(self) -> _Headers:
         return ((metadata.ACTOR, self._actor),) if self._actor else ()
 
     def _staleness(self) -> tuple[Staleness, _Headers]:
-        """What this thread's reads may be, and how that is asked for."""
+        """Return how stale this thread's reads may be, and the headers that ask for it."""
         allowed: Staleness | None = getattr(self._stale, "allowed", None)
         if allowed is None:
             return Staleness(0.0), ()

@@ -44,8 +44,9 @@ def is_from_member(error: grpc.RpcError) -> bool:
 
 
 def _with_hint(details: str) -> str:
-    """What a person may do about a connection that did not come about. The library tells no more of a member that
-    refuses a certificate, or wants one, than that it hung up."""
+    """Add what a person may do about a connection that did not come about. The library tells no more of a member that
+    refuses a certificate, or wants one, than that it hung up.
+    """
     if not details.startswith(_NEVER_SENT):
         return details
     if "handshake failed" in details:
@@ -64,5 +65,5 @@ def from_code(code: int, details: str, retry_after_ms: int) -> GuardianError:
 
 
 def is_worth_another_member(error: GuardianError) -> bool:
-    """Whether another attempt may end better: the member is gone, has no leader, or has too much to do."""
+    """Return whether another attempt may end better: the member is gone, has no leader, or has too much to do."""
     return isinstance(error, Unavailable | Overloaded)

@@ -38,12 +38,15 @@ class EventCalls:
     _calls: Calls
 
     def events(self, *, kinds: Sequence[EventKind] = (), **which: Unpack[EventFilter]) -> list[Event]:
-        """What happened and is kept, oldest first: behind the event `after`, the `last` ones only, from a time on."""
+        """Return what happened and is kept, oldest first: behind the event `after`, the `last` ones only, from a time
+        on.
+        """
         request = _request(kinds, which, follow=False)
         return [event_from_proto(event) for event in self._calls.read_stream(_watch, request)]
 
     def follow_events(self, *, kinds: Sequence[EventKind] = (), **which: Unpack[EventFilter]) -> Iterator[Event]:
-        """As `events`, and then what happens, for ever: each once and in order, whatever becomes of single members.
+        """Yield events as `events` returns them, and then what happens, for ever: each once and in order, whatever
+        becomes of single members.
 
         Raises what no other member would answer otherwise, and Unavailable when for the client's timeout none answers.
         """
@@ -70,7 +73,9 @@ class EventCalls:
             time.sleep(_PAUSE_S)
 
     def sinks(self) -> tuple[events_pb2.SinkStatus, ...]:
-        """How far each sink of the configuration has come, and why not further; as the leader, which sends, knows."""
+        """Return how far each sink of the configuration has come, and why not further; as the leader, which sends,
+        knows.
+        """
         reply = self._calls.ask_leader(lambda stubs: stubs.events.ListSinks, events_pb2.ListSinksRequest())
         return tuple(reply.sinks)
 

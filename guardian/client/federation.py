@@ -106,12 +106,12 @@ class FederationCalls:
         return self._calls.read(lambda stubs: stubs.federation.GetBrokerMetrics, request, SLOW)
 
     def collection(self) -> CollectionAssignment:
-        """Which member collects which broker."""
+        """Return which member collects which broker."""
         request = federation_pb2.GetCollectionRequest()
         return assignment_from_proto(self._calls.read(lambda stubs: stubs.federation.GetCollection, request))
 
     def audit(self, from_ms: int = 0, until_ms: int = 0, actor: str = "") -> Iterator[federation_pb2.AuditRecord]:
-        """Who changed what, newest first. Times are ms since the epoch; `until_ms` is exclusive, 0: now."""
+        """Yield who changed what, newest first. Times are ms since the epoch; `until_ms` is exclusive, 0: now."""
         token = ""
         while True:
             records, token = self.audit_page(from_ms, until_ms, actor, token)

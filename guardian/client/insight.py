@@ -17,7 +17,7 @@ class InsightCalls:
     _calls: Calls
 
     def durability(self, cluster: str, topics: Sequence[str] = (), max_topics: int = 0) -> insight_pb2.DurabilityReport:
-        """How safe the cluster's data is; `topics` are patterns as a shell has them, none: all.
+        """Report how safe the cluster's data is; `topics` are patterns as a shell has them, none: all.
 
         Raises NotFound or ClusterUnavailable.
         """
@@ -40,30 +40,34 @@ class InsightCalls:
         return self._calls.read(lambda stubs: stubs.insight.DescribeTopics, request)
 
     def client_quotas(self, cluster: str) -> insight_pb2.QuotasReport:
-        """What Kafka lets clients use, by user and client id. Raises NotFound or ClusterUnavailable."""
+        """Report what Kafka lets clients use, by user and client id. Raises NotFound or ClusterUnavailable."""
         request = insight_pb2.ListQuotasRequest(cluster=cluster)
         return self._calls.read(lambda stubs: stubs.insight.ListQuotas, request)
 
     def disk_health(
         self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_disks: int = 0
     ) -> insight_pb2.DiskHealthReport:
-        """Which disks are slower than their peers. Raises NotFound, or InvalidInput when it is too much to read."""
+        """Report which disks are slower than their peers. Raises NotFound, or InvalidInput when it is too much to
+        read.
+        """
         request = insight_pb2.GetDiskHealthRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms, max_disks=max_disks)
         return self._calls.read(lambda stubs: stubs.insight.GetDiskHealth, request, SLOW)
 
     def past(
         self, cluster: str, at_ms: int = 0, broker: int | None = None, max_topics: int = 0
     ) -> insight_pb2.PastReport:
-        """How a cluster, or one broker of it, was at a past moment (ms since the epoch; 0: now). Raises NotFound, or
-        InvalidInput when it is too much to read."""
+        """Report how a cluster, or one broker of it, was at a past moment (ms since the epoch; 0: now). Raises
+        NotFound, or InvalidInput when it is too much to read.
+        """
         request = insight_pb2.GetPastRequest(cluster=cluster, at_ms=at_ms, broker=broker, max_topics=max_topics)
         return self._calls.read(lambda stubs: stubs.insight.GetPast, request, SLOW)
 
     def disk_readers(
         self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_readers: int = 0
     ) -> insight_pb2.DiskReadersReport:
-        """Which consumer groups read from disk. Raises NotFound, ClusterUnavailable, or InvalidInput when it is too
-        much to read."""
+        """Report which consumer groups read from disk. Raises NotFound, ClusterUnavailable, or InvalidInput when it is
+        too much to read.
+        """
         request = insight_pb2.GetDiskReadersRequest(
             cluster=cluster, from_ms=from_ms, to_ms=to_ms, max_readers=max_readers
         )
@@ -72,8 +76,9 @@ class InsightCalls:
     def link_use(
         self, from_ms: int = 0, to_ms: int = 0, clusters: Sequence[str] = (), max_crossers: int = 0
     ) -> insight_pb2.LinkUseReport:
-        """What crosses the lines between IDCs; no clusters: all. Raises NotFound, or InvalidInput when it is too much
-        to read, or the members' links file is wrong."""
+        """Report what crosses the lines between IDCs; no clusters: all. Raises NotFound, or InvalidInput when it is too
+        much to read, or the members' links file is wrong.
+        """
         request = insight_pb2.GetLinkUseRequest(
             clusters=clusters, from_ms=from_ms, to_ms=to_ms, max_crossers=max_crossers
         )
@@ -94,11 +99,11 @@ class InsightCalls:
             raise from_rpc(error) from None
 
     def findings(self, cluster: str = "", limit: int = 0) -> insight_pb2.FindingsReport:
-        """What the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""
+        """Report what the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""
         request = insight_pb2.ListFindingsRequest(cluster=cluster, limit=limit)
         return self._calls.ask_leader(lambda stubs: stubs.insight.ListFindings, request)
 
     def healing(self, cluster: str = "") -> insight_pb2.HealingReport:
-        """What healing is at, as the leader knows; no cluster: all. Raises NotFound."""
+        """Report what healing is at, as the leader knows; no cluster: all. Raises NotFound."""
         request = insight_pb2.GetHealingRequest(cluster=cluster)
         return self._calls.ask_leader(lambda stubs: stubs.insight.GetHealing, request)

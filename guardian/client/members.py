@@ -34,7 +34,7 @@ class Members:
         return tuple(self._standing)
 
     def learn(self, endpoints: Iterable[str], leader: str | None) -> None:
-        """What a member said of the group; None: it knows no leader."""
+        """Take in what a member said of the group; None: it knows no leader."""
         known = dict.fromkeys((*self._given, *endpoints, *([leader] if leader else [])))
         self._standing = {endpoint: self._standing.get(endpoint, _Standing()) for endpoint in known}
         self.leader = leader

@@ -14,7 +14,7 @@ class PlacementCalls:
     _calls: Calls
 
     def cordons(self, cluster: str = "") -> tuple[Cordon, ...]:
-        """Of a cluster, or of all; without the partitions that the brokers held."""
+        """List the cordons of a cluster, or of all; without the partitions that the brokers held."""
         request = placement_pb2.ListCordonsRequest(cluster=cluster)
         found: list[Cordon] = []
         while True:
@@ -25,6 +25,6 @@ class PlacementCalls:
             request.page_token = reply.next_page_token
 
     def placement_rules(self, cluster_id: str, known_version: str = "") -> placement_pb2.PlacementRules:
-        """What controllers are told; raises NotFound for a cluster.id that is not registered."""
+        """Return what controllers are told; raises NotFound for a cluster.id that is not registered."""
         request = placement_pb2.GetPlacementRequest(cluster_id=cluster_id, known_version=known_version)
         return self._calls.read(lambda stubs: stubs.placement.GetPlacement, request)

@@ -12,7 +12,7 @@ class ProtectionCalls:
     _calls: Calls
 
     def protection(self, cluster: str, max_doings: int = 0) -> protection_pb2.ProtectionReport:
-        """What the leader sees and holds. Raises NotFound."""
+        """Report what the leader sees and holds. Raises NotFound."""
         request = protection_pb2.GetProtectionRequest(cluster=cluster, max_doings=max_doings)
         return self._calls.ask_leader(lambda stubs: stubs.protection.GetProtection, request)
 

@@ -32,7 +32,8 @@ class RaftCalls:
     _calls: Calls
 
     def raft_status(self, endpoint: str = "", timeout_s: float = STATUS_TIMEOUT_S) -> raft_pb2.RaftStatus:
-        """As one member sees it: the one at `endpoint`, else the leader if it is known, else any of a group.
+        """Return the group's status as one member sees it: the one at `endpoint`, else the leader if it is known, else
+        any of a group.
 
         Raises Unavailable when it does not answer.
         """

@@ -26,7 +26,7 @@ class SessionNumbers:
         return sequence
 
     def ref(self, sequence: int) -> SessionRef:
-        """What goes along with the change, as of now."""
+        """Return what goes along with the change, as of now."""
         return SessionRef(id=self.session_id, sequence=sequence, answered_below=self._answered_below)
 
     def release(self, sequence: int) -> None:

@@ -187,7 +187,7 @@ class TicketCalls:
         return self._act(lambda tickets: tickets.RollBackTicket, ticket_id, actor, reason, SLOW)
 
     def preview(self, ticket_id: str) -> Preview:
-        """What the ticket would send to Kafka from now on; of one that is over, what its way back would."""
+        """Preview what the ticket would send to Kafka from now on; of one that is over, what its way back would."""
         request = tickets_pb2.PreviewTicketRequest(ticket_id=ticket_id)
         return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
 
@@ -199,14 +199,14 @@ class TicketCalls:
     def preview_plan(
         self, plan: Plan, throttle: int = 0, max_throttle: int = 0, *, unthrottled: bool = False
     ) -> Preview:
-        """What a ticket of the plan would send. Raises as `create_ticket`."""
+        """Preview what a ticket of the plan would send. Raises as `create_ticket`."""
         request = tickets_pb2.PreviewTicketRequest(
             plan=plan_to_proto(plan), throttle=throttle, max_throttle=max_throttle, unthrottled=unthrottled
         )
         return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
 
     def approvals(self) -> ApprovalPolicy:
-        """Who may approve what, as the member that answers reads it now."""
+        """Return who may approve what, as the member that answers reads it now."""
         request = tickets_pb2.GetApprovalsRequest()
         return approvals_from_proto(self._calls.read(lambda stubs: stubs.tickets.GetApprovals, request))
 
@@ -300,7 +300,9 @@ class TicketCalls:
                 return
 
     def _looks(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
-        """For ever, and the same more than once. A member that hangs ends no stream, so each has a deadline."""
+        """Yield the ticket's state for ever, and the same more than once. A member that hangs ends no stream, so each
+        has a deadline.
+        """
         request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
         while True:
             endpoint, found = self._look(ticket_id)

@@ -88,7 +88,8 @@ class TieringCalls:
         )
 
     def list_partitions(self, cluster_id: str = "", topic_id: bytes = b"") -> tuple[tiering_pb2.PartitionSummary, ...]:
-        """What is stored of each partition, deleted ones too: of all, of a cluster (Kafka's cluster.id) or of a topic.
+        """List what is stored of each partition, deleted ones too: of all, of a cluster (Kafka's cluster.id) or of a
+        topic.
 
         By cluster, topic id and partition; none where nothing was ever stored.
         """

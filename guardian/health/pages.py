@@ -44,7 +44,7 @@ FINDING_COLUMNS: Columns[FindingLine] = {
 
 
 def finding_text(line: FindingLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     finding = line.finding
     return f"{finding.cluster} {name_of(finding.kind)} {finding.subject} {finding.evidence}"
 
@@ -67,7 +67,7 @@ class _Found:
 
     @property
     def told(self) -> tuple[object, ...]:
-        """What of it changes: that the same is seen again is no change."""
+        """Return what of the page counts as a change: that the same is seen again is none."""
         lines = [
             (each.kind, each.cluster, each.subject, each.since_ms, each.evidence, _told_of(line.trouble))
             for line in self.lines
@@ -107,7 +107,9 @@ class FindingPages(ReadingPages):
 
     @get("/findings/live", VIEW)
     def findings_live(self, request: Request, cluster: str = "") -> Response:
-        """In a thread, since it asks first whether the person may see the cluster; the stream holds none."""
+        """Stream changes of the page. Runs in a thread, since it asks first whether the person may see the cluster; the
+        stream holds none.
+        """
         if cluster:
             self._looks.cluster(request, cluster)
 
@@ -134,7 +136,7 @@ class FindingPages(ReadingPages):
 
 
 def finding_lines(report: pb.FindingsReport | None, healing: pb.HealingReport | None) -> list[FindingLine]:
-    """In the order of the report: the gravest first."""
+    """Return the findings in the order of the report: the gravest first."""
     troubles = {
         (each.cluster, trouble.kind, trouble.subject): trouble
         for each in (healing.clusters if healing else ())

@@ -247,7 +247,7 @@ def _tls(config: ServerConfig, replica: RaftReplica) -> TlsParts:
 
 
 def _other_members(replica: RaftReplica) -> dict[str, str]:
-    """Where their gRPC is, by name, of those whom this one has been connected to."""
+    """Return by name where gRPC of the other members is, of those whom this one has been connected to."""
     status = replica.status()
     others = (each for each in status.members if each.name != status.name and each.client_address)
     return {each.name: each.client_address for each in others}

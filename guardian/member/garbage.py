@@ -14,7 +14,7 @@ _OLD = 50
 
 
 def collect_rarely() -> None:
-    """What exists now (modules, what was read at the start) is never looked through again."""
+    """Collect garbage rarely: what exists now (modules, what was read at the start) is never looked through again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)

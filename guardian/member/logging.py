@@ -32,7 +32,7 @@ _OURS = ("guardian", "raft", "metastore", "spark_analytics")
 
 
 def configure(config: LogConfig, member: str, stream: TextIO | None = None) -> None:
-    """For the whole process, from now on."""
+    """Configure logging for the whole process, from now on."""
     is_json = config.format == "json"
     level = logging.getLevelNamesMapping()[config.level.upper()]
 

@@ -115,7 +115,7 @@ class MemberMetrics:
 
 
 def progress_metrics(tickets: Iterable[TicketProgress]) -> Iterable[Metric]:
-    """How far the tickets are that the executor has work on. Pure."""
+    """Yield how far the tickets are that the executor has work on. Pure."""
     labels = ["ticket", "cluster", "kind", "state"]
     left = GaugeMetricFamily("guardian_ticket_left_bytes", "What the ticket has still to copy.", labels=labels)
     copied = GaugeMetricFamily("guardian_ticket_copied_bytes", "What the ticket has copied.", labels=labels)
@@ -130,7 +130,7 @@ def progress_metrics(tickets: Iterable[TicketProgress]) -> Iterable[Metric]:
 
 
 def sink_metrics(counters: Mapping[str, SinkCounters], behind_ms: Mapping[str, int]) -> Iterable[Metric]:
-    """What became of events that this member sent to sinks, and what each sink is still to get. Pure."""
+    """Yield what became of events that this member sent to sinks, and what each sink is still to get. Pure."""
     events = CounterMetricFamily("guardian_sink_events", "Events sent to a sink.", labels=["sink", "result"])
     for name, counted in counters.items():
         events.add_metric([name, "delivered"], counted.delivered)
@@ -168,7 +168,7 @@ def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
 
 
 def collection_metrics(counters: CollectionCounters) -> Iterable[Metric]:
-    """What became of the collections of this member. Pure."""
+    """Yield what became of the collections of this member. Pure."""
     results = {"succeeded": counters.successes, "failed": counters.failures}
     yield _by(CounterMetricFamily, "guardian_collections", "Collections of brokers.", "result", results)
     yield _count("guardian_collected_values", "Values in the answers of brokers.", counters.values)
@@ -189,7 +189,7 @@ def damage_metrics(damaged_files: int | None) -> Iterable[Metric]:
 
 
 def lake_metrics(status: LakeStatus) -> Iterable[Metric]:
-    """What this member has written to the lake. Pure."""
+    """Yield what this member has written to the lake. Pure."""
     yield _count("guardian_lake_written_rows", "Rows that are in the lake.", status.written_rows)
     yield _count("guardian_lake_written_files", "Files that are in the lake.", status.written_files)
     yield _count("guardian_lake_failed_files", "Files that could not be written; their rows wait.", status.failed_files)
@@ -204,7 +204,7 @@ def lake_metrics(status: LakeStatus) -> Iterable[Metric]:
 
 
 def activity_metrics(status: StoreStatus) -> Iterable[Metric]:
-    """What became of client activity. Pure."""
+    """Yield what became of client activity. Pure."""
     yield _gauge("guardian_activity_ready", "1 while the activity store answers.", float(status.is_ready))
     yield _gauge("guardian_activity_waiting_rows", "Rows that are not stored yet.", status.waiting_rows)
     yield _count("guardian_activity_stored_rows", "Rows stored.", status.stored_rows)
@@ -219,7 +219,7 @@ def activity_metrics(status: StoreStatus) -> Iterable[Metric]:
 
 
 def move_metrics(moves: Moves) -> Iterable[Metric]:
-    """What the executor is at, as every member knows it. Pure."""
+    """Yield what the executor is at, as every member knows it. Pure."""
     partitions = {state.name: moves.partitions.get(state, 0) for state in TaskState}
     yield _by(GaugeMetricFamily, "guardian_moves", "Partitions of running tickets by their state.", "state", partitions)
     yield _gauge(
@@ -247,7 +247,7 @@ def call_metrics(calls: CallCounters) -> Iterable[Metric]:
 
 
 def certificate_metrics(lives: Iterable[CertificateLife]) -> Iterable[Metric]:
-    """How long this member's certificates count. Pure."""
+    """Yield how long this member's certificates count. Pure."""
     expiry = GaugeMetricFamily(
         "guardian_certificate_expiry_timestamp_seconds",
         "When a certificate, authority or list of revoked ones expires.",
@@ -276,7 +276,7 @@ def tls_metrics(ports: Mapping[str, TlsCounters]) -> Iterable[Metric]:
 
 
 def port_metrics(ports: Mapping[str, PortCounters]) -> Iterable[Metric]:
-    """What clients hold of this member's ports. Pure."""
+    """Yield what clients hold of this member's ports. Pure."""
     now = {name: counters.connections for name, counters in ports.items()}
     refused = {name: counters.refused for name, counters in ports.items()}
     yield _by(GaugeMetricFamily, "guardian_port_connections", "Connections by port.", "port", now)
@@ -290,7 +290,7 @@ def refusal_metrics(totals: Mapping[Why, int]) -> Iterable[Metric]:
 
 
 def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:
-    """What this member did as the leader. Pure."""
+    """Yield what this member did as the leader. Pure."""
     ticks = SummaryMetricFamily("guardian_leader_tick_seconds", "Ticks of the leader's loops.", labels=["loop"])
     failed = CounterMetricFamily("guardian_leader_failed_ticks", "Of these, those that failed.", labels=["loop"])
     pause = GaugeMetricFamily(
@@ -308,7 +308,7 @@ def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:
 
 
 def findings_metrics(watch: Watch) -> Iterable[Metric]:
-    """What this member's detectors found as the leader, and when they looked. Pure."""
+    """Yield what this member's detectors found as the leader, and when they looked. Pure."""
     found = GaugeMetricFamily("guardian_findings", "What detectors find now.", labels=["cluster", "kind"])
     for (cluster, kind), count in sorted(findings.counts(watch).items()):
         found.add_metric([cluster, kind.name.lower()], count)

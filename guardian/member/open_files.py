@@ -22,7 +22,7 @@ _OTHER_FILES = 1000
 
 
 def raise_limit() -> None:
-    """For this process, and those that it starts."""
+    """Raise the limit of open files for this process, and those that it starts."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
         return

@@ -64,7 +64,7 @@ def _frame() -> APIRouter:
     @router.get("/theme")
     @access(OPEN)
     def theme(request: Request, back: str = "/console/", to: str = "") -> Response:
-        """Without `to`: the other one, after which comes what the system has."""
+        """Set the theme. Without `to`: the other one, after which comes what the system has."""
         chosen = to or {"": "dark", "dark": "light", "light": ""}[theme_of(request)]
         answer = RedirectResponse(own(back), 303)
         answer.set_cookie(
@@ -76,7 +76,7 @@ def _frame() -> APIRouter:
 
 
 def own(where: str) -> str:
-    """`where` if it is a page of this console; else its first page: a link must not lead people elsewhere."""
+    """Return `where` if it is a page of this console; else its first page: a link must not lead people elsewhere."""
     parts = urlsplit(where)
     is_own = not parts.scheme and not parts.netloc and where.startswith("/console/") and "\\" not in where
     return where if is_own and where.isprintable() else "/console/"

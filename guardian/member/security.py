@@ -72,7 +72,7 @@ class Security:
             self.refusals.note(Why.CERTIFICATE, "", what, why, address)
 
     def clients(self, address: str, tls: ClientTls | None) -> ActingClients | None:
-        """For pages; None where security is off."""
+        """Make the clients for pages; None where security is off."""
         return ActingClients(address, self.prover, tls) if self.prover is not None else None
 
     def scraper_of(self, request: Request) -> Identity:

@@ -144,7 +144,7 @@ class Parts:
 
 
 def _around(parts: Parts, store: ReplicatedStore, cluster: str) -> Around | None:
-    """What is known of a cluster before its brokers are asked how they are."""
+    """Return what is known of a cluster before its brokers are asked how they are."""
     known = store.read_local().cluster(cluster)
     if parts.throttle is None:
         return None

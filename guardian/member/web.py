@@ -95,7 +95,7 @@ def _nobody_waits(_: Request, __: Exception) -> Response:
 
 
 def status_of(error: Exception) -> int:
-    """What HTTP says of an error."""
+    """Return the HTTP status of an error."""
     if isinstance(error, HTTPException):
         return error.status_code
     if isinstance(error, RequestValidationError):
@@ -106,7 +106,7 @@ def status_of(error: Exception) -> int:
 
 
 def sentence_of(error: Exception) -> str:
-    """What a person is told."""
+    """Return the sentence that a person is told of an error."""
     if isinstance(error, RequestValidationError):
         return "; ".join(f"{'.'.join(str(part) for part in each['loc'][1:])}: {each['msg']}" for each in error.errors())
     if isinstance(error, HTTPException):

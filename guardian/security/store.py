@@ -49,7 +49,7 @@ class EndedOnMembers:
         self._store.propose(records_pb2.Command(end_console_session=ended), actor=who)
 
     def has(self, cookie: str, until_ms: int) -> bool:
-        """Whether this member knows that the session was ended."""
+        """Return whether this member knows that the session was ended."""
         return self._store.read_local().is_session_ended(_hash(cookie), until_ms)
 
 

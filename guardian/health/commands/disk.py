@@ -117,7 +117,7 @@ def _show_protection(client: GuardianClient, cluster: str) -> None:
 
 
 def _protection_as_dict(client: GuardianClient, cluster: str) -> dict[str, object]:
-    """As `guardian disk queue -o json`; where that is not known, `unknown` says why."""
+    """Return the protection as `guardian disk queue -o json` shows it; where that is not known, `unknown` says why."""
     try:
         return as_dict(client.protection(cluster))
     except GuardianError as error:

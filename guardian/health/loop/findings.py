@@ -93,7 +93,9 @@ class FindingsWatch:
         self._leads_since_ms = 0
 
     def known(self) -> tuple[Watch, int]:
-        """What is known, and since when detectors look. Raises Unavailable on a member that does not lead."""
+        """Return what is known, and since when detectors look, in ms. Raises Unavailable on a member that does not
+        lead.
+        """
         if not self._sources.store.is_leader():
             raise Unavailable("this member does not lead, and only the leader's detectors look: ask the leader")
         with self._lock:
@@ -109,12 +111,12 @@ class FindingsWatch:
         return core.places_of(names, has_lines=self._sources.links_file is not None)
 
     def report(self, cluster: str, sightings: Iterable[Sighting]) -> None:
-        """What healing sees that it can't mend: all of it, each time."""
+        """Take in what healing sees that it can't mend: all of it, each time."""
         place, times = Place(Detector.HEALING, cluster), self._times[Detector.HEALING]
         self._change(lambda watch: core.looked(watch, place, self._sources.now_ms(), sightings, times))
 
     def broker_count(self, cluster: Cluster) -> int:
-        """How many brokers the cluster is to have, as far as the detectors know."""
+        """Return how many brokers the cluster is to have, as far as the detectors know."""
         return self._looks.broker_count(cluster)
 
     def alive(self, cluster: str) -> frozenset[int]:

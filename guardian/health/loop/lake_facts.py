@@ -46,7 +46,7 @@ def disk_series(lake: LakeReader, cluster: str, window: Window) -> list[DiskSeri
 
 
 def _log_dirs(lake: LakeReader, cluster: str, window: Window) -> dict[tuple[int, str], tuple[str, ...]]:
-    """By broker and disk."""
+    """Return the log dirs by broker and disk."""
     rows = lake.table(
         LOG_DIR_SAMPLES, cluster, window, ("at_ms", "broker", "log_dir", "disk"), "broker", "log_dir", "at_ms"
     )
@@ -85,7 +85,7 @@ def _series(samples: pa.Table, log_dirs: Mapping[tuple[int, str], tuple[str, ...
 
 
 def hosts(lake: LakeReader, cluster: str, window: Window) -> dict[int, HostFacts]:
-    """Of brokers whose memory and disks are known in the window."""
+    """Return the facts of hosts of brokers whose memory and disks are known in the window."""
     rates: dict[int, float] = defaultdict(float)
     disks: dict[int, dict[str, str]] = defaultdict(dict)
     for series in disk_series(lake, cluster, window):
@@ -115,7 +115,7 @@ def _rate(series: DiskSeries) -> float:
 def leaders_and_topics(
     lake: LakeReader, cluster: str, window: Window, topics: Collection[str]
 ) -> tuple[dict[TopicPartition, LeaderFacts], dict[tuple[int, str], TopicRates]]:
-    """Of these topics: each partition at the leader that was seen last, and what each broker moved of them."""
+    """Return, of these topics, each partition at the leader that was seen last, and what each broker moved of them."""
     wanted = ds.field("is_leader") & ds.field("topic").isin(pa.array(sorted(topics), pa.string()))
     codes = {"topic": _Codes(), "log_dir": _Codes()}
     columns = _Columns((*_SEATS, *_COUNTED))
@@ -193,7 +193,7 @@ _Arrays = dict[str, Numbers]
 
 
 def _is_first_of_topic(found: Mapping[str, Numbers]) -> Flags:
-    """Of rows that follow each other and say the same of a topic, the first."""
+    """Flag the first of rows that follow each other and say the same of a topic."""
     flags = np.ones(len(found["at_ms"]), np.bool_)
     same = [np.diff(found[name]) == 0 for name in ("at_ms", "broker", "topic")]
     flags[1:] = ~(same[0] & same[1] & same[2])
@@ -255,7 +255,7 @@ class _Codes:
 
     @property
     def names(self) -> list[str]:
-        """By code."""
+        """Return the names by code."""
         return list(self._codes)
 
     def of(self, texts: pa.DictionaryArray) -> Numbers:
@@ -287,8 +287,9 @@ def _counters(totals: _Arrays, topics: Sequence[str]) -> TopicCounters:
 
 
 def _replicas(led: _Arrays, followed: _Arrays) -> Replicas:
-    """What a broker does not hold any more when it is last seen was moved away: it is no follower. What it led, it
-    led."""
+    """Join what brokers led and followed. What a broker does not hold any more when it is last seen was moved away: it
+    is no follower. What it led, it led.
+    """
     last: dict[int, int] = {}
     for rows in (led, followed):
         brokers, seats = np.unique(rows["broker"], return_inverse=True)

@@ -197,11 +197,11 @@ class _Grid:
         self.steps_ms = tuple(from_ms + step * step_ms for step in range(count))
 
     def rates(self, at_ms: Numbers, counter: Numbers, life: Numbers | None = None) -> Numbers:
-        """By s. NaN where no pair of samples tells."""
+        """Return how much the counter gained per s, by step. NaN where no pair of samples tells."""
         return self.shares(at_ms, counter, at_ms, life) * 1000
 
     def shares(self, at_ms: Numbers, counter: Numbers, of: Numbers, life: Numbers | None = None) -> Numbers:
-        """What the counter gained of what the other one did."""
+        """Return what the counter gained as a share of what the other one did, by step."""
         steps = len(self.steps_ms)
         gained, whole = np.diff(counter), np.diff(of)
         told = (gained >= 0) & (whole > 0)
@@ -268,7 +268,7 @@ def _log_dirs(lake: LakeReader, cluster: str, window: Window) -> dict[int, tuple
 
 
 def _parts(rows: pa.Table) -> list[tuple[int, pa.Table]]:
-    """By broker: rows are in that order."""
+    """Split the rows by broker: they are in that order."""
     brokers = rows["broker"].to_numpy()
     if not len(brokers):
         return []
@@ -284,14 +284,14 @@ def _floats(rows: pa.Table, name: str) -> Numbers:
 
 
 def _highest(values: Numbers) -> Numbers:
-    """Of each column; NaN where all are."""
+    """Return the highest value of each column; NaN where all are."""
     known = np.where(np.isnan(values), -np.inf, values).max(axis=0)
     found: Numbers = np.where(np.isneginf(known), np.nan, known)
     return found
 
 
 def _sum_of(values: Sequence[Numbers], steps: int) -> Numbers:
-    """Of each step; NaN where all are."""
+    """Add up the values of each step; NaN where all are."""
     if not values:
         return np.full(steps, np.nan)
     stacked = np.array(values)

@@ -22,8 +22,9 @@ _Series = tuple[tuple[int, float], ...]
 
 
 def pressure_seen(lake: LakeReader, cluster: str, brokers: Collection[int], window: Window) -> PressureSeen:
-    """Of these brokers. Raises InvalidInput when the window has more than a member reads for one question, and
-    Unavailable when the lake can't be read."""
+    """Read how busy these brokers' disks were and how long producers waited. Raises InvalidInput when the window has
+    more than a member reads for one question, and Unavailable when the lake can't be read.
+    """
     disks: dict[int, list[_Series]] = defaultdict(list)
     for series in disk_series(lake, cluster, window):
         if series.broker in brokers:
@@ -64,7 +65,9 @@ def _produce_p99(lake: LakeReader, cluster: str, brokers: Collection[int], windo
 
 
 def _thinned(series: _Series) -> _Series:
-    """As many points as a chart can show: of each stretch the highest, since that is what one looks for."""
+    """Thin the series to as many points as a chart can show: of each stretch the highest, since that is what one looks
+    for.
+    """
     size = -(-len(series) // _MOST_POINTS)
     if size <= 1:
         return series

@@ -77,7 +77,7 @@ class TroubleLooks:
         self._singles.clear()
 
     def broker_count(self, cluster: Cluster) -> int:
-        """How many brokers the cluster is to have, as far as is known."""
+        """Return how many brokers the cluster is to have, as far as is known."""
         registered = {broker.id for broker in cluster.brokers}
         return len(registered | self._hosted.get(cluster.name, {}).keys() | self._alive.get(cluster.name, frozenset()))
 
@@ -166,7 +166,7 @@ class TroubleLooks:
         yield from quorums.grows(cluster.name, before, now)
 
     def balance(self, cluster: Cluster, lake: LakeReader, now_ms: int) -> Iterator[Sighting]:
-        """Without samples that reach back far enough nothing is said of disks that fill."""
+        """Yield skew and disks that fill; without samples that reach back far enough nothing is said of the latter."""
         admin = self._admin_for(cluster.name)
         log_dirs = admin.describe_log_dirs(sorted(admin.describe_cluster().brokers))
         yield from troubles.skew(cluster.name, cluster.brokers, log_dirs, admin.describe_partitions())
@@ -175,7 +175,7 @@ class TroubleLooks:
                 yield _of_forecast(cluster.name, forecast)
 
     def members(self, now_ms: int) -> Iterator[Sighting]:
-        """As the leader sees its group."""
+        """Yield troubles of members, as the leader sees its group."""
         status = self._store.status()
         missing = [each for each in status.members if not each.is_connected and each.name != status.name]
         stopped = {each.name: each.last_words.reason for each in missing if each.last_words is not None}
@@ -199,7 +199,9 @@ def _of_forecast(cluster: str, forecast: Forecast) -> Sighting:
 
 
 def _forecasts(lake: LakeReader, cluster: str, window: Window) -> Iterator[Forecast]:
-    """Of each log dir that the lake has samples of. More samples than may be read, or no lake: nothing."""
+    """Yield a forecast of each log dir that the lake has samples of. More samples than may be read, or no lake:
+    nothing.
+    """
     columns = ("at_ms", "broker", "log_dir", "total_bytes", "usable_bytes", "offline")
     try:
         rows = lake.table(LOG_DIR_SAMPLES, cluster, window, columns, "broker", "log_dir", "at_ms")

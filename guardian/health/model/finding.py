@@ -133,7 +133,7 @@ class Subject(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What of the cluster: "broker_down broker 3"."""
+        """Name what of the cluster it is about: "broker_down broker 3"."""
         return f"{self.kind.name.lower()} {self.name}".rstrip()
 
 

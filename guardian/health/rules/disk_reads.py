@@ -26,7 +26,7 @@ _Offsets = Mapping[str, Mapping[TopicPartition, int]]
 
 
 def page_cache(broker: int, host: HostFacts) -> PageCache:
-    """How long what is written stays in memory on this host."""
+    """Compute how long what is written stays in memory on this host."""
     rate = host.disk_bytes_per_s
     seconds = host.memory_available_bytes / rate if rate > 0 else None
     return PageCache(broker, host.memory_available_bytes, rate, seconds)
@@ -58,8 +58,9 @@ def disk_reads(
 
 
 def is_on_disk(offset: int, leader: LeaderFacts, cache: PageCache) -> bool:
-    """Whether what follows this offset is pushed out of memory. Where nothing was written for as long as the page cache
-    holds, all of it is; where that is not known, none of it, rather than a false alarm."""
+    """Return whether what follows this offset is pushed out of memory. Where nothing was written for as long as the
+    page cache holds, all of it is; where that is not known, none of it, rather than a false alarm.
+    """
     if offset >= leader.log_end_offset or cache.seconds is None:
         return False
     if leader.messages_per_s <= 0:
@@ -87,7 +88,7 @@ def _rates(
     leaders: Mapping[TopicPartition, LeaderFacts],
     topics: Mapping[tuple[int, str], TopicRates],
 ) -> dict[tuple[int, str], float]:
-    """By broker and topic, what each of those behind takes of one partition, in bytes/s."""
+    """Estimate by broker and topic what each of those behind takes of one partition, in bytes/s."""
     places: dict[tuple[int, str], int] = defaultdict(int)
     for place in behind:
         places[place.topic_key] += 1

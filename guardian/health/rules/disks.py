@@ -195,7 +195,7 @@ def _verdict(slow: Flags, odd: Flags) -> DiskVerdict:
 
 
 def _run_begins(odd: Flags) -> int:
-    """Where the run that lasts until now began; one sound interval does not end it, two do."""
+    """Return where the run that lasts until now began; one sound interval does not end it, two do."""
     begins = len(odd)
     for position in range(len(odd) - 1, -1, -1):
         if odd[position]:
@@ -276,7 +276,7 @@ def _fill(matrix: _Matrix, row: int, series: DiskSeries, first_ms: float, interv
 
 
 def _others(values: Floats) -> tuple[Floats, Floats]:
-    """Of each disk and slot, the median of the others and a robust sigma (1.4826 MAD) of them."""
+    """Compute for each disk and slot the median of the others and a robust sigma (1.4826 MAD) of them."""
     rows = len(values)
     if rows > _FEW:
         mid = _nan_median(values)
@@ -291,7 +291,7 @@ def _others(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _nan_median(values: Floats) -> Floats:
-    """By column; NaN where nothing is known, without numpy's warning."""
+    """Compute the median by column; NaN where nothing is known, without numpy's warning."""
     result = np.full(values.shape[1], np.nan)
     known = ~np.isnan(values).all(axis=0) if len(values) else np.zeros(values.shape[1], np.bool_)
     if known.any():
@@ -307,7 +307,7 @@ def _rows_by_broker(disks: Sequence[DiskSeries]) -> dict[int, list[int]]:
 
 
 def _medians(columns: tuple[Floats, Floats, Floats, Floats], judged: Flags) -> list[Load]:
-    """By disk, over its judged intervals."""
+    """Compute the median load of each disk over its judged intervals."""
     by_column = [np.nan_to_num(_nan_median(np.where(judged, values, np.nan).T)) for values in columns]
     return [Load(*values) for values in np.column_stack(by_column).tolist()]
 

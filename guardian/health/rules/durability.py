@@ -121,7 +121,7 @@ def losses(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace])
 
 
 def remarks(brokers: Mapping[int, BrokerPlace]) -> Iterator[str]:
-    """What is worth a look in the brokers' settings, a sentence each."""
+    """Yield what is worth a look in the brokers' settings, a sentence each."""
     dead = sorted(broker for broker, place in brokers.items() if not place.is_alive)
     if dead:
         yield f"{_named('broker', dead)} not alive: what is there counts for nothing here"
@@ -269,7 +269,7 @@ def _scopes(brokers: Mapping[int, BrokerPlace]) -> dict[Scope, dict[str, frozens
 
 
 def _known(groups: Mapping[str, set[int]]) -> dict[str, frozenset[int]]:
-    """With one group alone, its loss is the loss of the cluster: nothing to tell."""
+    """Return the named groups. With one group alone, its loss is the loss of the cluster: nothing to tell."""
     named = {name: frozenset(inside) for name, inside in sorted(groups.items()) if name}
     return named if len(groups) > 1 else {}
 

@@ -39,8 +39,10 @@ class Times:
 
     @staticmethod
     def of_interval(collect_ms: int) -> dict[Detector, Times]:
-        """What brokers are asked for every so often is looked at every five times of that; lines are judged by whole
-        minutes, each of them once. What Kafka itself tells does not wait for collections."""
+        """Set how often detectors look. What brokers are asked for every so often is looked at every five times of
+        that; lines are judged by whole minutes, each of them once. What Kafka itself tells does not wait for
+        collections.
+        """
         looks = {detector: max(least_ms, _INTERVALS * collect_ms) for detector, least_ms in _LEAST_LOOK_MS.items()}
         return {detector: Times(look_ms, look_ms, 2 * look_ms) for detector, look_ms in {**looks, **_LOOK_MS}.items()}
 
@@ -97,7 +99,7 @@ def failed(watch: Watch, place: Place, at_ms: int, error: str) -> Watch:
 
 
 def only(watch: Watch, places: Iterable[Place]) -> Watch:
-    """Without what was seen where nobody looks any more: a cluster that is not registered now."""
+    """Drop what was seen where nobody looks any more: a cluster that is not registered now."""
     wanted = set(places)
     return Watch(
         {subject: known for subject, known in watch.seen.items() if known.place in wanted},
@@ -106,19 +108,23 @@ def only(watch: Watch, places: Iterable[Place]) -> Watch:
 
 
 def places_of_healing(clusters: Iterable[str]) -> list[Place]:
-    """What healing tells by itself: nobody looks there, and nothing is due."""
+    """Return the places that healing tells of by itself: nobody looks there, and nothing is due."""
     return [Place(Detector.HEALING, cluster) for cluster in clusters]
 
 
 def places_of(clusters: Iterable[str], *, has_lines: bool) -> list[Place]:
-    """Where to look. Lines are those of all clusters together; without limits given there is nothing to watch."""
+    """Return where to look. Lines are those of all clusters together; without limits given there is nothing to
+    watch.
+    """
     found = [Place(detector, cluster) for cluster in clusters for detector in _OF_A_CLUSTER]
     found.append(Place(Detector.MEMBERS, ""))
     return [*found, Place(Detector.LINKS, "")] if has_lines else found
 
 
 def due(watch: Watch, wanted: Sequence[Place], now_ms: int, times: Mapping[Detector, Times]) -> list[Place]:
-    """Where to look now, whoever has waited longest first. A look that failed is made again at its usual time."""
+    """Return where to look now, whoever has waited longest first. A look that failed is made again at its usual
+    time.
+    """
 
     def last_ms(place: Place) -> int:
         last = watch.looks.get(place, LastLook())
@@ -158,12 +164,12 @@ def _rank(subject: Subject, present: Mapping[str, set[FindingKind]]) -> tuple[in
 
 
 def looks(watch: Watch, cluster: str = "") -> dict[Place, LastLook]:
-    """What was looked at, for one cluster as `findings`."""
+    """Return what was looked at, for one cluster as `findings`."""
     return {place: last for place, last in watch.looks.items() if not cluster or place.cluster in (cluster, "")}
 
 
 def in_grace(watch: Watch, cluster: str = "") -> int:
-    """How many subjects are seen, and not for long enough."""
+    """Return how many subjects are seen, and not for long enough."""
     return sum(
         not known.is_raised and (not cluster or known.sighting.subject.cluster in (cluster, ""))
         for known in watch.seen.values()

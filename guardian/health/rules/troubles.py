@@ -38,7 +38,7 @@ Partitions = Mapping[TopicPartition, PartitionState]
 
 
 def hosted(partitions: Partitions) -> dict[int, int]:
-    """By broker, how many replicas it is to have."""
+    """Return by broker how many replicas it is to have."""
     return dict(Counter(broker for state in partitions.values() for broker in state.replicas))
 
 
@@ -267,7 +267,7 @@ def clocks_off(clocks_ms: Mapping[str, int]) -> Iterator[Sighting]:
 
 
 def certificates_expiring(lives: Iterable[CertificateLife], now_ms: int) -> Iterator[Sighting]:
-    """What is to be renewed: without it connections begin to be refused."""
+    """Yield what is to be renewed: without it connections begin to be refused."""
     for life in lives:
         if now_ms < life.soon_ms:
             continue

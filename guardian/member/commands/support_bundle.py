@@ -237,7 +237,7 @@ def _of_files(folder: str, what: str, files: Sequence[Path], most: int) -> Itera
 
 
 def _of_journal(units: Sequence[str], from_ms: int, most: int) -> Iterator[Source]:
-    """What a member wrote to stderr as a systemd unit, which no file has."""
+    """Yield what a member wrote to stderr as a systemd unit, which no file has."""
     for unit in units:
         place = f"logs/journal-{unit}.log"
         yield Source(place, f"the journal of {unit} since then", lambda unit=unit: _journal(unit, from_ms, most))  # type: ignore[misc]
@@ -356,7 +356,7 @@ def _page(url: str, endpoints: str) -> str:
 
 
 def _tail(file: Path, most: int) -> str:
-    """From a line's beginning."""
+    """Return the end of the file, from a line's beginning."""
     with file.open("rb") as opened:
         size = opened.seek(0, io.SEEK_END)
         opened.seek(max(0, size - min(most, _MOST_LOG)))

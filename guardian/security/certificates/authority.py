@@ -124,7 +124,7 @@ def revoke(
 
 
 def wanted_again(certificate: bytes, days: float) -> Wanted:
-    """What to ask for to have the same certificate for another while. Raises InvalidInput."""
+    """Return what to ask for to have the same certificate for another while. Raises InvalidInput."""
     try:
         found = x509.load_pem_x509_certificate(certificate)
         kinds = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value

@@ -63,13 +63,14 @@ class RevokedFacts:
 
 
 def facts_of(pem: bytes) -> CertificateFacts:
-    """Of the first certificate in a PEM file: the one that counts, the others are its chain. Raises InvalidInput."""
+    """Read the first certificate in a PEM file: the one that counts, the others are its chain. Raises InvalidInput."""
     return all_facts_of(pem)[0]
 
 
 @lru_cache(maxsize=4096)
 def all_facts_of(pem: bytes) -> tuple[CertificateFacts, ...]:
-    """Of each certificate in a PEM file. Raises InvalidInput when there is none, or one that can't be read.
+    """Read each certificate in a PEM file. Raises InvalidInput when there is none, or one that can't be read. Raises
+    InvalidInput when there is none, or one that can't be read.
 
     Remembered: a peer shows the same certificate with each call.
     """
@@ -80,8 +81,9 @@ def all_facts_of(pem: bytes) -> tuple[CertificateFacts, ...]:
 
 
 def revoked_facts_of(pem: bytes, issuer_pem: bytes) -> RevokedFacts:
-    """Of the lists of revoked certificates in a PEM file, each of which one of the authorities in `issuer_pem` must
-    have signed. Raises InvalidInput."""
+    """Read the lists of revoked certificates in a PEM file, each of which one of the authorities in `issuer_pem` must
+    have signed. Raises InvalidInput.
+    """
     blocks = _CRL.findall(pem)
     if not blocks:
         raise InvalidInput("there is no list of revoked certificates in PEM: it begins with -----BEGIN X509 CRL-----")

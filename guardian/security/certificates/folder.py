@@ -54,7 +54,7 @@ class CertificateFolder:
         return self.authority.exists() and self.key(AUTHORITY).exists()
 
     def names(self) -> list[str]:
-        """Of all that it has issued."""
+        """Return the names of all that the authority has issued, sorted."""
         keys = (path.stem for path in self.path.glob("*.key"))
         return sorted(name for name in keys if name != AUTHORITY and self.certificate(name).exists())
 

@@ -23,6 +23,7 @@ class CertificateLife:
 
     @property
     def soon_ms(self) -> int:
-        """From when on it is to be renewed: two weeks before the end, or when a third is left, whichever is later. So
-        who renews certificates of some days every day is left in peace."""
+        """Return from when on it is to be renewed: two weeks before the end, or when a third is left, whichever is
+        later. So who renews certificates of some days every day is left in peace.
+        """
         return self.until_ms - min(SOON_MS, (self.until_ms - self.from_ms) // _SHARE)

@@ -37,7 +37,7 @@ class Role(Enum):
     BROKER = "broker"
 
     def includes(self, other: Role) -> bool:
-        """Whether who has this role may do what the other one may."""
+        """Return whether who has this role may do what the other one may."""
         if Role.BROKER in (self, other):
             return self is other or (self is Role.ADMIN and other is Role.BROKER)
         if other is Role.PLANNER:
@@ -60,7 +60,9 @@ class Grant:
 
     @property
     def is_root(self) -> bool:
-        """Whether it makes an admin of everything by the member's file, whom nothing that is stored can shut out."""
+        """Return whether it makes an admin of everything by the member's file, whom nothing that is stored can shut
+        out.
+        """
         return self.role is Role.ADMIN and not self.is_stored and "*" in self.clusters and "*" in self.tenants
 
     def covers(self, cluster: str, tenants: frozenset[str] | None) -> bool:
@@ -89,7 +91,7 @@ class BrokerId:
 
     @classmethod
     def parse(cls, field_name: str, text: str) -> BrokerId:
-        """From CLUSTER/ID. Raises InvalidInput."""
+        """Parse CLUSTER/ID. Raises InvalidInput."""
         match = _BROKER_ID.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{field_name} is {text[:MAX_NAME_CHARS]!r}: use CLUSTER/ID, such as live/1")
@@ -116,7 +118,7 @@ class Identity:
     until_ms: int = field(default=0, compare=False)
 
     def may(self, role: Role, cluster: str = "", tenants: frozenset[str] | None = None) -> bool:
-        """Whether he has the role, or one above it, there."""
+        """Return whether he has the role, or one above it, there."""
         return any(
             grant.role.includes(role) and grant.covers(cluster, tenants) and self._is_borne(grant, cluster)
             for grant in self.grants
@@ -138,25 +140,25 @@ class Identity:
         )
 
     def is_broker(self, cluster: str, broker_id: int) -> bool:
-        """Whether he may speak for the broker: his certificate bears it, or he is an admin of the cluster."""
+        """Return whether he may speak for the broker: his certificate bears it, or he is an admin of the cluster."""
         return BrokerId(cluster, broker_id) in self.brokers or self.may(Role.ADMIN, cluster)
 
     def may_somewhere(self, role: Role) -> bool:
-        """Whether he has the role, or one above it, on any cluster at all."""
+        """Return whether he has the role, or one above it, on any cluster at all."""
         return any(grant.role.includes(role) for grant in self.grants)
 
     def may_for_some(self, role: Role, cluster: str) -> bool:
-        """Whether he has the role on the cluster, if only for some tenants."""
+        """Return whether he has the role on the cluster, if only for some tenants."""
         held = (grant for grant in self.grants if grant.role.includes(role))
         return any("*" in grant.clusters or (cluster != "" and _matches(grant.clusters, cluster)) for grant in held)
 
     def sees(self, cluster: str) -> bool:
-        """Whether what is said of the cluster may be shown to him, whoever's topics are on it."""
+        """Return whether what is said of the cluster may be shown to him, whoever's topics are on it."""
         return self.may_for_some(Role.VIEWER, cluster)
 
     @property
     def is_root(self) -> bool:
-        """Whether he is admin of everything by the member's file."""
+        """Return whether he is admin of everything by the member's file."""
         return any(grant.is_root for grant in self.grants)
 
     def _is_borne(self, grant: Grant, cluster: str) -> bool:

@@ -36,7 +36,7 @@ def _whom(title: str, value: object) -> tuple[str, ...]:
 
 
 def _folded(title: str, text: str) -> str:
-    """As names are that they are compared with. Raises InvalidInput for one that nobody can have."""
+    """Fold a name as those are that it is compared with. Raises InvalidInput for one that nobody can have."""
     kind, colon, name = text.rpartition(":")
     folded = unicodedata.normalize("NFKC", name).strip()
     if not folded or (kind != _GROUP and reads_as_agent(folded)):
@@ -92,12 +92,12 @@ class Roles:
     )
 
     def signed_out_at_ms(self, identity: Identity) -> int:
-        """Of his sessions those that began later are good; 0: all."""
+        """Return when he was signed out: of his sessions those that began later are good; 0: all."""
         given = (at_ms for who, at_ms in self.signed_out if _means(who, identity.name, identity.proof, identity.groups))
         return max(given, default=0)
 
     def denies(self, name: str, proof: Proof, groups: tuple[str, ...] = ()) -> bool:
-        """Whether he is among those who may do nothing."""
+        """Return whether he is among those who may do nothing."""
         return any(_means(who, name, proof, groups) for who in self.denied)
 
     def identity(self, name: str, proof: Proof, groups: tuple[str, ...] = ()) -> Identity:

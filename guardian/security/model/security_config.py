@@ -113,7 +113,7 @@ class SecurityConfig(Section):
 
 
 def require_private_url(name: str, url: str) -> None:
-    """Of HTTPS, or of this host. Raises InvalidInput."""
+    """Require that the URL is of HTTPS, or of this host. Raises InvalidInput."""
     try:
         parts = urlsplit(url)
         is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

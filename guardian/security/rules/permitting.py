@@ -132,7 +132,7 @@ RPCS: dict[str, Rule] = _OF_OTHERS | {
 
 
 def rule_of(method: str) -> Rule:
-    """Of an RPC as gRPC names it. Raises NotAllowed for what the table does not know."""
+    """Return the rule of an RPC as gRPC names it. Raises NotAllowed for what the table does not know."""
     rule = RPCS.get(method)
     if rule is None:
         raise NotAllowed(f"permission denied: {method} has no access rule")

@@ -35,7 +35,7 @@ class RateLimits:
             )
 
     def has_room(self, name: str, now_s: float) -> bool:
-        """Whether `take` would do, without taking."""
+        """Return whether `take` would do, without taking."""
         left, at_s = self._buckets.get(name, (float(self._burst), now_s))
         return min(float(self._burst), left + (now_s - at_s) * self._per_s) >= 1
 

@@ -63,7 +63,7 @@ _EMPTY = ('""', "''", "[redacted", "none", "None", "null", "true", "false")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is called so is a secret itself."""
+    """Return whether what is called so is a secret itself."""
     return bool(_NAME.search(name)) and not _PLACE.search(name)
 
 

@@ -82,7 +82,7 @@ _FOR_PROGRAMS = ("/api/v1/", "/clusters/", "/kafkacruisecontrol/", "/metrics", "
 
 
 def is_for_programs(path: str) -> bool:
-    """Whether the path is one of REST, of Cruise Control's API or of Prometheus."""
+    """Return whether the path is one of REST, of Cruise Control's API or of Prometheus."""
     return path.startswith(_FOR_PROGRAMS)
 
 

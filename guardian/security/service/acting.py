@@ -38,7 +38,7 @@ class ActingClients:
         self.own = self._client("guardian", lambda: ((ACTING, prover.acting_for_itself()),))
 
     def client_for(self, user: _Named) -> GuardianClient:
-        """Whose calls are made, and recorded, under his name."""
+        """Return the client whose calls are made, and recorded, under the user's name."""
         if not isinstance(user, Identity) or user.proof is Proof.NONE:
             return self.own
         key = (user.name, user.proof, user.groups)

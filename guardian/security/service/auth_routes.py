@@ -130,7 +130,7 @@ class SigningIn:
         return answer
 
     def told_to_clients(self) -> dict[str, Any]:
-        """What `guardian login` has to know. No secret."""
+        """Return what `guardian login` has to know. It is no secret."""
         if self._provider is None:
             return {"issuer": ""}
         config = self._provider.config

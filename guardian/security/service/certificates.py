@@ -48,7 +48,7 @@ class CertificateWatch:
         self._look_at = -1.0
 
     def own(self) -> list[CertificateLife]:
-        """Of this member's sections, in their order."""
+        """Return how long the certificates of this member's sections count, in their order."""
         lives = [life for files in self._files for life in files.lives(self._config.name)]
         for use, read in (("tls", self._config.tls), ("reporter_tls", self._config.reporter_tls)):
             if read is not None:
@@ -70,7 +70,9 @@ class CertificateWatch:
 
 
 def shown_at(name: str, endpoint: str, own: TlsConfig) -> CertificateLife | None:
-    """What a member shows; None: it could not be seen, which other looks tell of. An expired one is seen too."""
+    """Look at the certificate that a member shows; None: it could not be seen, which other looks tell of. An expired
+    one is seen too.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is looked at, and not believed
     context.set_alpn_protocols(["h2"])
@@ -90,7 +92,9 @@ def shown_at(name: str, endpoint: str, own: TlsConfig) -> CertificateLife | None
 
 
 def _of_files(owner: str, use: str, files: TlsConfig) -> list[CertificateLife]:
-    """Of files that others read, each in its own way: what lies on the disk, and what can be read of it."""
+    """Return how long files count that others read, each in its own way: what lies on the disk, and what can be read of
+    it.
+    """
     found = []
     for what, path in (("certificate", files.certificate), ("ca", files.ca)):
         facts = _facts(path)

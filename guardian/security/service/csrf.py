@@ -34,7 +34,7 @@ class FormTokens:
         self._now_ms = now_ms
 
     def token_of(self, request: Request) -> str:
-        """What the request's page is to carry in its forms."""
+        """Return the token that the request's page is to carry in its forms."""
         return seal(self._key, _PURPOSE, {"session": _session(request)}, self._now_ms() + _LIFETIME_MS)
 
     async def required(self, request: Request) -> None:

@@ -66,7 +66,7 @@ class Provider:
         self._client.close()
 
     def authorization_url(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a person's browser goes to sign in. Raises Unavailable."""
+        """Return where a person's browser goes to sign in. Raises Unavailable."""
         query = {
             "response_type": "code",
             "client_id": self.config.client_id,
@@ -81,7 +81,7 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     def exchange(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Person:
-        """Who came back with the code. Raises NotSignedIn and Unavailable."""
+        """Return who came back with the code. Raises NotSignedIn and Unavailable."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -106,7 +106,9 @@ class Provider:
         return self.person(id_token, nonce)
 
     def person(self, id_token: str, nonce: str = "") -> Person:
-        """Whom an ID token is of. Raises NotSignedIn unless the provider made it, for us, and its time is not over."""
+        """Return whom an ID token is of. Raises NotSignedIn unless the provider made it, for us, and its time is not
+        over.
+        """
         keys = self._keys
         if keys is None:
             raise NotSignedIn(

@@ -28,7 +28,7 @@ AuthContext = Mapping[str, Any]  # of lists of bytes, whatever the stubs of gRPC
 
 
 def certificate_of(auth_context: AuthContext) -> CertificateFacts | None:
-    """What the peer of a call (`context.auth_context()`) has shown; None without TLS."""
+    """Return what the peer of a call (`context.auth_context()`) has shown; None without TLS."""
     shown = auth_context.get("x509_pem_cert")
     if not shown:
         return None

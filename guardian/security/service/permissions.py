@@ -213,7 +213,9 @@ class _Permission:
         return self._gate.prover.of_call(context.invocation_metadata() or (), facts)
 
     def _places(self, rule: Rule, identity: Identity, request: Any) -> tuple[Place, ...]:
-        """Where the role must be held. Whose topics it is about is found out only for who is limited to tenants."""
+        """Return where the role must be held. Whose topics it is about is found out only for who is limited to
+        tenants.
+        """
         match rule.where:
             case Where.CLUSTER:
                 return (Place(_field(request, rule.field)),)
@@ -320,7 +322,9 @@ def tenants_of_ticket(views: Views, ticket: Ticket) -> frozenset[str] | None:
 
 
 def tenants_of_topics(views: Views, cluster: str, topics: Iterable[str]) -> frozenset[str] | None:
-    """Whose they are; "" among them: of some it is not known. None: there are too many to find out."""
+    """Return the tenants of the topics; "" among them: of some it is not known. None: there are too many to find
+    out.
+    """
     names = set(topics)
     if len(names) > _MAX_TOPICS or not cluster:
         return None

@@ -113,7 +113,7 @@ class Prover:
         self._ended_lock = threading.Lock()
 
     def of_call(self, metadata: Iterable[tuple[str, str | bytes]], certificate: Certificate | None) -> Identity:
-        """Who makes a gRPC call, with what TLS has verified. Raises NotSignedIn."""
+        """Find out who makes a gRPC call, with what TLS has verified. Raises NotSignedIn."""
         headers = {key: _text(value) for key, value in metadata if key in (ACTING, AUTHORIZATION)}
         if ACTING in headers:
             return self._acting(headers[ACTING])
@@ -135,7 +135,7 @@ class Prover:
         return replace(self._identity(name, Proof.CERTIFICATE, until_ms=certificate.not_after_ms), brokers=brokers)
 
     def of_authorization(self, header: str, *, takes_basic: bool = False) -> Identity:
-        """Who sends this header. Raises NotSignedIn."""
+        """Find out who sends this header. Raises NotSignedIn."""
         kind, _, rest = header.partition(" ")
         user, presented = "", rest.strip()
         if len(header) > _MAX_HEADER_CHARS:
@@ -204,7 +204,9 @@ class Prover:
         return session
 
     def of_session(self, cookie: str) -> Identity:
-        """Who holds it. Raises NotSignedIn when it is over, the token that it came from is, or he was signed out."""
+        """Return who holds the session. Raises NotSignedIn when it is over, the token that it came from is, or he was
+        signed out.
+        """
         value = unseal(self._key, _SESSION, cookie, self._now_ms())
         identity = replace(self._of_session(value), until_ms=until_of(cookie))
         if self._is_ended(cookie):
@@ -249,7 +251,7 @@ class Prover:
         return self._identity(str(value["name"]), Proof.OIDC, _groups(value))
 
     def acting_for(self, identity: Identity) -> str:
-        """What this member tells another one of who asks."""
+        """Return the sealed header by which this member tells another one who asks."""
         value = {"name": identity.name, "proof": identity.proof.value, "groups": list(identity.groups)}
         return seal(self._key, _ACTING, value, self._now_ms() + _ACTING_MS)
 

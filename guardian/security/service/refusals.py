@@ -85,7 +85,7 @@ class Refusals:
             self._thread.join()
 
     def note(self, kind: Why, who: str, what: str, why: str, address: str) -> None:
-        """`who` is empty where nothing was proven. What is noted holds no secret."""
+        """Note a refusal for the audit. `who` is empty where nothing was proven. What is noted holds no secret."""
         why = redact(why)[:_MAX_CHARS]
         _log.warning("refused", who=who or "nobody", what=what, why=why, address=address)
         key = (who, what[:_MAX_CHARS], why)

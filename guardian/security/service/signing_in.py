@@ -21,7 +21,7 @@ _SECURED = "guardian.secured"
 
 
 def user_of(request: Request) -> Identity:
-    """Who asks. Raises NotSignedIn where that is not known, though it must be."""
+    """Return who asks. Raises NotSignedIn where that is not known, though it must be."""
     identity = request.scope.get(_IDENTITY)
     if isinstance(identity, Identity):
         return identity
@@ -31,7 +31,7 @@ def user_of(request: Request) -> Identity:
 
 
 def known_name(scope: MutableMapping[str, Any]) -> str:
-    """Of who the guard found out to be asking; empty: nobody knows."""
+    """Return the name of who the guard found out to be asking; empty: nobody knows."""
     identity = identity_of(scope)
     return identity.name if identity is not None else ""
 

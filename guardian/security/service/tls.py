@@ -104,7 +104,7 @@ class TlsCounters:
         return self._failed_reloads
 
     def refused(self) -> dict[str, int]:
-        """By reason."""
+        """Return how many connections were refused, by reason."""
         with self._lock:
             return dict(self._refused)
 
@@ -135,7 +135,7 @@ class PemFiles:
             raise InvalidInput(f"{use} can't be used: {error}") from None
 
     def current(self) -> Pems:
-        """What counts now. Looks at the files at most once a second."""
+        """Return the files that count now. Looks at them at most once a second."""
         with self._lock:
             if self._clock() >= self._look_at:
                 self._look_at = self._clock() + _LOOK_S
@@ -143,7 +143,7 @@ class PemFiles:
             return self._pems
 
     def lives(self, owner: str) -> list[CertificateLife]:
-        """How long each file counts: what is in use now, not what lies on the disk."""
+        """Return how long each file counts: what is in use now, not what lies on the disk."""
         pems, files = self.current(), self.files
         own = facts_of(pems.chain)
         spans: list[tuple[str, Path, int, int]] = [
@@ -200,7 +200,7 @@ class GrpcTls:
         self._told = files.current()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """For one server."""
+        """Make the credentials of one server."""
         self._told = self.files.current()
         return grpc.dynamic_ssl_server_credentials(
             _configuration(self._told),
@@ -232,7 +232,7 @@ class HttpTls:
         self.context.sslobject_class = _recording(files.counters, self._tell)
 
     def record_with(self, record: Callable[[str], None]) -> None:
-        """Who is to be told, beside the log and as rarely, why a connection was refused."""
+        """Set who is to be told, beside the log and as rarely, why a connection was refused."""
         self._record = record
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
@@ -270,17 +270,17 @@ class HttpTls:
 
 
 def grpc_tls(config: ServerConfig) -> GrpcTls | None:
-    """Of the section [grpc_tls]; None where there is none. Raises InvalidInput."""
+    """Read TLS of the section [grpc_tls]; None where there is none. Raises InvalidInput."""
     return GrpcTls(PemFiles("grpc_tls", config.grpc_tls)) if config.grpc_tls is not None else None
 
 
 def http_tls(config: ServerConfig) -> HttpTls | None:
-    """Of the section [http_tls]; None where there is none. Raises InvalidInput."""
+    """Read TLS of the section [http_tls]; None where there is none. Raises InvalidInput."""
     return HttpTls(PemFiles("http_tls", config.http_tls)) if config.http_tls is not None else None
 
 
 def own_client_tls(config: ServerConfig) -> ClientTls | None:
-    """What this member shows when it calls itself or another member; None: gRPC speaks no TLS."""
+    """Return what this member shows when it calls itself or another member; None: gRPC speaks no TLS."""
     files = config.grpc_tls
     return ClientTls(files.ca, files.certificate, files.key) if files is not None else None
 

@@ -30,7 +30,7 @@ class WatchedFile(Generic[_Content]):
         self._content: _Content | None = self._read()
 
     def current(self) -> _Content:
-        """As the file is now. Raises NotSignedIn when it can't be used."""
+        """Return the content as the file is now. Raises NotSignedIn when it can't be used."""
         with self._lock:
             stamp = self._stamp_now()
             if stamp != self._stamp:

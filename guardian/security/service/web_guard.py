@@ -134,7 +134,7 @@ class WebGuard:
             return False
 
     def _of_person(self, gate: Gate, scope: Scope, headers: Headers) -> Response | None:  # noqa: PLR0911  a refusal each
-        """What is answered instead of the route's answer; None: he may, and the route is told who he is."""
+        """Return what is answered instead of the route's answer; None: he may, and the route is told who he is."""
         method, path = scope["method"], scope["path"]
         found = self._routes.find(method, path)
         if found is None:
@@ -170,7 +170,7 @@ class WebGuard:
         return (Place(parameters["cluster"]),) if rule.where is Where.CLUSTER else ()
 
     def _known(self, gate: Gate, headers: Headers, path: str) -> Identity | None:
-        """Who it is, where nobody need say so."""
+        """Return who it is, where nobody need say so; None: not known."""
         try:
             return _prove(gate, headers, path)
         except NotSignedIn:
@@ -182,8 +182,9 @@ class WebGuard:
 
 
 def _may_be_unasked(headers: Headers) -> bool:
-    """Whether a browser may have sent it by itself: then it must say that a page of ours made it. Cookies go with
-    whatever a browser sends; so would a name and password, if a person had given it any."""
+    """Return whether a browser may have sent it by itself: then it must say that a page of ours made it. Cookies go
+    with whatever a browser sends; so would a name and password, if a person had given it any.
+    """
     authorization = headers.get("authorization")
     if authorization is None:
         return bool(_cookie(headers))
