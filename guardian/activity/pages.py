@@ -64,5 +64,5 @@ def _priced(lines: Sequence[CostLine], prices: PriceList | None, span_ms: int) -
 
 
 def _text(each: Priced) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     return f"{each.line.topic} {each.line.tenant}"

@@ -130,7 +130,7 @@ class Cordoner:
         return list(outcome.notes)
 
     def _revisions(self, cluster: str) -> dict[str, int]:
-        """Of the cluster's cordons, by broker, while this member leads. Raises Unavailable."""
+        """Read the revisions of the cluster's cordons, by broker, while this member leads. Raises Unavailable."""
         cordons = self._store.read_as_leader(_CONFIRM_S).cordons(cluster)
         return {str(cordon.broker_id): cordon.revision for cordon in cordons}
 

@@ -73,7 +73,7 @@ def step(
     look: Mapping[int, BrokerLook],
     now_ms: int,
 ) -> CordonStep:
-    """What to do about the cluster's brokers now; `look` names all that are excluded or have a cordon."""
+    """Decide what to do about the cluster's brokers now; `look` names all that are excluded or have a cordon."""
     known = {cordon.broker_id: cordon for cordon in cordons}
     put: list[Cordon] = []
     dropped: list[Cordon] = []

@@ -135,7 +135,7 @@ def write(machines: Iterable[Machine]) -> str:
 
 
 def is_sized(machine: Machine) -> bool:
-    """Whether all is known of it that the file must say."""
+    """Return whether all is known of it that the file must say."""
     return bool(machine.disk_bytes and machine.nic_bytes_per_s and machine.cores)
 
 
@@ -185,7 +185,9 @@ def _host_of(broker: int, cluster: Cluster, pattern: str) -> str:
 
 
 def _sized(machine: Machine, given: Capacity) -> Machine:
-    """Of the network the smaller way counts: a machine has one number for both."""
+    """Size the machine as the file says. Of the network the smaller way counts: a machine has one number for both.
+    Raises InvalidInput.
+    """
     if max(given.disk_bytes, given.nw_in, given.nw_out) >= _MAX_BYTES or given.cores > _MAX_CORES:
         raise InvalidInput(
             f"capacity of broker {machine.broker_id} is more than a machine can have: DISK is MB, NW_IN and NW_OUT KB/s"

@@ -148,7 +148,7 @@ def _document(topic: TopicctlTopic, environment: str, region: str) -> dict[str, 
 
 
 def _minutes(retention: str) -> int | None:
-    """Where it is whole ones: what is shorter, or for ever, is said as the setting that Kafka has."""
+    """Return the retention in whole minutes; what is shorter, or for ever, is said as the setting that Kafka has."""
     minutes, rest = divmod(_whole(retention) or 0, 60_000)
     return minutes if minutes and not rest and minutes <= _MAX_MINUTES else None
 
@@ -207,7 +207,9 @@ def _named(section: Node, meta: dict[str, Node], field: str) -> str:
 
 
 def _owner(meta: dict[str, Node]) -> str:
-    """Of the labels, which topicctl lets people choose, those that are usual for it."""
+    """Find the owner among the labels, which topicctl lets people choose: in those that are usual for it. Empty:
+    none.
+    """
     labels = dict(meta["labels"].mapping("use a mapping of texts")) if "labels" in meta else {}
     return next((labels[name].string() for name in ("owner", "team") if name in labels), "")
 
@@ -223,7 +225,7 @@ def _configs(spec: dict[str, Node]) -> tuple[tuple[str, str], ...]:
 
 
 def _config(node: Node) -> str:
-    """As Kafka takes it: lists with commas, and texts, numbers and booleans as they are written."""
+    """Return the value as Kafka takes it: lists with commas, and texts, numbers and booleans as they are written."""
     if node.items is not None:
         return ",".join(_config(item) for item in node.items)
     if node.fields is not None or node.is_null:

@@ -43,7 +43,7 @@ class Node:
         raise InvalidInput(f"{self.where}: {self.path or 'the file'} is {self.shown()}: {fix}")
 
     def refused(self, error: InvalidInput) -> InvalidInput:
-        """What somebody else says of it, with its place."""
+        """Return the error that somebody else raised of it, with its place."""
         return InvalidInput(f"{self.where}: {self.path}: {error}")
 
     def shown(self) -> str:

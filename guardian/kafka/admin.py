@@ -60,8 +60,8 @@ class KafkaAdmin(Protocol):
         """
 
     def view(self, topics: Collection[str] | None) -> ClusterView:
-        """What can be believed of the brokers, and of the partitions of these topics (None: of all), with Unknown where
-        answers decide nothing. A topic that does not exist is left out.
+        """Return what can be believed of the brokers and of the partitions of these topics (None: of all). It holds
+        Unknown where answers decide nothing. A topic that does not exist is left out.
 
         What controllers decided up to three seconds ago is in it: poll for a change that you made, never trust one read
         (KAFKA.md, trap 9).
@@ -87,7 +87,8 @@ class KafkaAdmin(Protocol):
         """The topics' ids, 16 bytes each; a topic that does not exist is left out."""
 
     def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
-        """What each of these brokers itself says, right or stale: which brokers live, and who leads these topics.
+        """Return what each of these brokers itself says, right or stale: which brokers live, and who leads these
+        topics.
 
         A topic that a broker does not know is left out of its view; a broker that does not answer soon, altogether.
         """
@@ -144,8 +145,8 @@ class KafkaAdmin(Protocol):
         """
 
     def topic_settings(self, topics: Collection[str]) -> dict[str, tuple[SettingInForce, ...]]:
-        """What is in force on these topics and no default of Kafka, by key, with where it is set; values of brokers are
-        those of the one that answered. A topic that does not exist is left out.
+        """Return what is in force on these topics and no default of Kafka, by key, with where it is set. Values of
+        brokers are those of the one that answered. A topic that does not exist is left out.
         """
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
@@ -163,15 +164,16 @@ class KafkaAdmin(Protocol):
     def alter_configs_through_controller(
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
     ) -> dict[ConfigResource, str]:
-        """As `alter_configs`, of brokers alone, which need not live: a controller changes what they will read when they
-        are back. One that was unregistered is no error. Raises ClusterUnavailable when no controller answers.
+        """Alter configurations as `alter_configs` does, of brokers alone, which need not live: a controller changes
+        what they will read when they are back. One that was unregistered is no error. Raises ClusterUnavailable when no
+        controller answers.
         """
 
     def describe_acls(self) -> tuple[AclBinding, ...]:
         """Every access rule, sorted. Raises InvalidInput when the cluster has no authorizer, so that all is allowed."""
 
     def committed_offsets(self) -> GroupOffsets:
-        """By consumer group that has members now, what it has committed.
+        """Return by consumer group that has members now what it has committed.
 
         A coordinator that does not answer in time, or does not tell of a group, is named; its groups are left out.
         """

@@ -30,7 +30,7 @@ class SecretFolder:
 
     @classmethod
     def of_environment(cls) -> SecretFolder:
-        """Of a process that is no member: $GUARDIAN_SECRETS."""
+        """Return the folder of a process that is no member: $GUARDIAN_SECRETS."""
         named = os.environ.get(ENVIRONMENT, "")
         return cls(Path(named) if named else None)
 
@@ -102,7 +102,7 @@ class SecretFolder:
         return str(path)
 
     def ca_file(self, security: ClusterSecurity) -> str:
-        """Where the certificates of `security.ca_secret` are; empty when none is named.
+        """Return where the certificates of `security.ca_secret` are; empty when none is named.
 
         Raises InvalidInput when the file can't be read, or holds no certificate.
         """

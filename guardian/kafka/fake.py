@@ -108,7 +108,7 @@ class _Partition:
 
     @property
     def is_copied(self) -> bool:
-        """Whether a replica is on its way into another log dir."""
+        """Return whether a replica is on its way into another log dir."""
         return any(replica.future is not None for replica in self.hosted.values())
 
 
@@ -293,12 +293,12 @@ class FakeKafka:
             self._brokers[broker].hidden = hidden
 
     def tell_lag(self, broker: int, lag_ms: float | None) -> None:
-        """What its reporter tells of the age of its metadata."""
+        """Set the age of its metadata that the broker's reporter tells; None: it tells none."""
         with self._lock:
             self._brokers[broker].lag_ms = lag_ms
 
     def set_config(self, resource: ConfigResource, key: str, value: str | None) -> None:
-        """What another tool does to a configuration; (BROKER, "") is the default of all brokers."""
+        """Change a configuration as another tool does; (BROKER, "") is the default of all brokers."""
         with self._lock:
             if resource == _ALL_BROKERS:
                 self._configs.setdefault(resource, {})
@@ -308,7 +308,7 @@ class FakeKafka:
                 self._configs[resource][key] = value
 
     def set_acls(self, *acls: AclBinding) -> None:
-        """From now on the cluster has an authorizer, with these rules."""
+        """Give the cluster an authorizer, with these rules, from now on."""
         with self._lock:
             self._acls = acls
 
@@ -326,7 +326,7 @@ class FakeKafka:
             self._members.append(GroupMember(group, client_id, host, ()))
 
     def set_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """What somebody else does to a quota."""
+        """Change a quota as somebody else does."""
         with self._lock:
             values = self._quotas.setdefault(entity, {})
             if value is None:
@@ -706,7 +706,9 @@ class FakeKafka:
         )
 
     def _why_not_created(self, assignments: Mapping[int, Collection[int]], first: int) -> str:
-        """As the controller does, which wants numbers without a gap and as many replicas everywhere."""
+        """Refuse as the controller does, which wants numbers without a gap and as many replicas everywhere; empty: it
+        is in order.
+        """
         if sorted(assignments) != list(range(first, first + len(assignments))):
             return f"INVALID_REPLICATION_ASSIGNMENT: partitions {sorted(assignments)} do not follow {first - 1}"
         unknown = [broker for brokers in assignments.values() for broker in brokers if broker not in self._brokers]
@@ -821,7 +823,7 @@ class FakeKafka:
         return min(working or self._brokers[broker].log_dirs, key=used.count)
 
     def _described_log_dirs(self, brokers: Iterable[int], partitions: Iterable[TopicPartition]) -> tuple[LogDir, ...]:
-        """Of all log dirs in one look at these partitions: simulations ask for them at every tick."""
+        """Describe all log dirs in one look at these partitions: simulations ask for them at every tick."""
         replicas: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
         futures: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
         for name in partitions:
@@ -985,7 +987,7 @@ class FakeKafka:
         return "*" in listed or f"{name.partition}:{broker}" in listed
 
     def _is_at_rest(self, partition: _Partition, lives: Collection[int]) -> bool:
-        """Whether time changes nothing of it, until a broker or a disk comes back: that wakes all partitions."""
+        """Return whether time changes nothing of it, until a broker or a disk comes back: that wakes all partitions."""
         is_busy = partition.write_rate or partition.in_flight or partition.is_copied
         return not is_busy and not any(True for _ in self._out_of_sync(partition, lives))
 

@@ -10,7 +10,7 @@ Prove = Callable[[], None]
 
 
 def needs_no_proof() -> None:
-    """For what changes nothing, and for callers that nobody else may have replaced: tools and tests."""
+    """Prove nothing: for what changes nothing, and for callers that nobody else may have replaced: tools and tests."""
 
 
 class Gate(threading.local):

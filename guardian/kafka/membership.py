@@ -44,7 +44,7 @@ class SessionWithAll(Session, Protocol):
 
 
 async def registered_brokers(session: Session) -> dict[int, bool] | None:
-    """By broker, whether it is fenced; None where the brokers are too old to tell."""
+    """Return by broker whether it is fenced; None where the brokers are too old to tell."""
     try:
         answer = await session.ask_any(
             lambda: DescribeClusterRequest(include_fenced_brokers=True, min_version=_WITH_FENCED)
@@ -55,7 +55,7 @@ async def registered_brokers(session: Session) -> dict[int, bool] | None:
 
 
 async def unregister_broker(session: Session, broker: int) -> str:
-    """Why it was refused; empty: it is out. One that is not registered is no error."""
+    """Unregister the broker and say why it was refused; empty: it is out. One that is not registered is no error."""
     live = await session.ask_any(DescribeClusterRequest)  # names those that are not fenced
     if any(each.broker_id == broker for each in live.brokers):
         return f"broker {broker} runs (it is not fenced): stop it first"
@@ -102,7 +102,7 @@ async def metadata_version(session: SessionWithAll) -> MetadataVersion:
 
 
 async def raise_metadata_version(session: SessionWithAll, level: int, validate_only: bool) -> str:
-    """Why it was refused; empty: it is in force, or would be."""
+    """Raise the level and say why it was refused; empty: it is in force, or would be."""
     update = UpdateFeaturesRequest.FeatureUpdateKey(feature=_FEATURE, max_version_level=level, upgrade_type=_UPGRADE)
     try:
         answer = await session.ask_any(

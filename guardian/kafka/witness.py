@@ -317,7 +317,7 @@ def _learn(memory: ClusterMemory, quorum: Any, asked_at_s: float) -> None:
 
 
 async def _controllers_answer(session: Session, memory: ClusterMemory) -> bool:
-    """Whether one of the controllers tells what they have committed, asked over a connection of its own."""
+    """Return whether one of the controllers tells what they have committed, asked over a connection of its own."""
     asked_at_s = time.monotonic()
     asked = [session.start(session.ask_node, node, _quorum_request(), PROBE_S) for node in memory.known_controllers()]
     answered = False

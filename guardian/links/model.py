@@ -18,7 +18,9 @@ class RackMapping:
     idc_of_rack: Mapping[str, str] = field(default_factory=dict)
 
     def idc(self, rack: str) -> str:
-        """As named; else what stands before the last separator, the whole name where there is none."""
+        """Return the IDC of a rack as it is named; else what stands before the last separator, the whole name where
+        there is none.
+        """
         before, separator, _ = rack.rpartition(self.separator)
         return self.idc_of_rack.get(rack, before if separator else rack)
 

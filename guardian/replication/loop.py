@@ -63,7 +63,7 @@ class Findings:
 
 
 def decide(limits: LimitsConfig, found: Findings) -> list[records_pb2.Command]:
-    """What to propose, most of it nothing. Pure."""
+    """Decide what to propose, most of the time nothing. Pure."""
     commands: list[records_pb2.Command] = []
     if found.sessions:
         idle_ms = int(limits.session_idle_s * 1000)

@@ -49,7 +49,7 @@ class Latency:
                 return
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """For each bound, the calls that took at most as long."""
+        """Return for each bound, in s, how many calls took at most as long."""
         total = 0
         return [(bound, total := total + count) for bound, count in zip(CALL_BUCKETS_S, self.within, strict=True)]
 
@@ -83,7 +83,7 @@ class CallCounters:
                 self._latencies.setdefault(method, Latency()).add(now - begun)
 
     def ended(self) -> Mapping[tuple[Method, str], int]:
-        """By method and status code."""
+        """Return how many calls ended, by method and status code."""
         with self._lock:
             return dict(self._ended)
 

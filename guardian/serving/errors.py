@@ -39,7 +39,7 @@ _ANSWERED = (GuardianError, StoreError)
 
 
 def trailers_of(error: Exception) -> tuple[tuple[str, str], ...]:
-    """What goes with the code."""
+    """Return the trailers that go with the code."""
     kind = type(error) if isinstance(error, GuardianError) else Unavailable
     trailers = [(metadata.ERROR, kind.__name__)]
     if isinstance(error, Overloaded):

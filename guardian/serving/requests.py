@@ -85,7 +85,7 @@ def require_cluster(views: Views, name: str) -> None:
 
 
 def views_for(store: ReplicatedStore, context: Any) -> Views:
-    """What is stored, as fresh as the request asks; the trailer says how old it may be. Raises InvalidInput."""
+    """Read what is stored, as fresh as the request asks; the trailer says how old it may be. Raises InvalidInput."""
     look = store.look(max_staleness_s=metadata.max_staleness_s_in(context.invocation_metadata()))
     context.set_trailing_metadata(((metadata.STALENESS_MS, str(math.ceil(look.staleness_s * 1000))),))
     return look.views

@@ -44,7 +44,7 @@ class ClusterReadings:
     _asked_ms: dict[int, int] = field(default_factory=dict)
 
     def take(self, asked: Collection[int], answers: Iterable[BrokerCounters], now_ms: int) -> Seen:
-        """Of those that were asked."""
+        """Take the answers of those that were asked, and return what is known of them."""
         for broker, last_ms in list(self._asked_ms.items()):
             if now_ms - last_ms > self.stale_ms and broker not in asked:
                 del self._asked_ms[broker]
@@ -65,7 +65,7 @@ class ClusterReadings:
         )
 
     def _learn(self, known: _Known, now: BrokerCounters, now_ms: int) -> bool:
-        """Whether this is news."""
+        """Learn from the counters and return whether they are news."""
         last = known.counters[-1] if known.counters else None
         if last is not None:
             is_older = now.at_ms <= last.at_ms and now.started_at_ms == last.started_at_ms

@@ -55,7 +55,7 @@ class BrokerSeen:
 
     @property
     def used_share(self) -> float | None:
-        """Of its fullest log dir."""
+        """Return the used share of the broker's fullest log dir; None: not known."""
         return max((share for each in self.log_dirs if (share := each.used_share) is not None), default=None)
 
 
@@ -112,7 +112,7 @@ class Observed(Protocol):
     def cluster(self, cluster: str, span_ms: int) -> ClusterSeen: ...
 
     def topics(self, cluster: str) -> tuple[TopicSize, ...]:
-        """By name."""
+        """Return the topics of the cluster by name."""
 
     def topic(self, cluster: str, topic: str, span_ms: int) -> TopicSeen: ...
 

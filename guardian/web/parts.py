@@ -25,7 +25,7 @@ class Person(Protocol):
     def name(self) -> str: ...
 
     def sees(self, cluster: str) -> bool:
-        """Whether what is said of the cluster may be shown to him."""
+        """Return whether what is said of the cluster may be shown to him."""
 
 
 class AskedStore(Protocol):
@@ -116,5 +116,5 @@ class WebParts:
     asked: AskedStore = field(default_factory=_NothingAsked)
 
     def client(self, request: Request) -> GuardianClient:
-        """For whoever asks."""
+        """Return the client for whoever asks."""
         return self.client_for(self.user_of(request))

@@ -70,7 +70,7 @@ def prepare(database: Database, retention_days: int) -> None:
 
 
 def failure(code: int, text: str, *, is_question: bool = False) -> GuardianError:
-    """What an error of ClickHouse means to whoever asked, or brought rows."""
+    """Return what an error of ClickHouse means to whoever asked, or brought rows."""
     if is_question and code in _TOO_MUCH:
         return InvalidInput(
             f"the question takes more than {QUERY_S} s or {QUERY_BYTES // 1_000_000} MB: ask for a shorter time"

@@ -65,7 +65,7 @@ class Span:
 
 
 def topic_users(cluster: str, topic: str, span: Span, limit: int) -> Question:
-    """Who used a topic."""
+    """Ask who used a topic."""
     return Question(
         f"SELECT principal, client_id, address, operation, {_SUMS}, {_FIRST_LAST}, uniqExact(broker) AS brokers"
         f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT}"
@@ -77,7 +77,7 @@ def topic_users(cluster: str, topic: str, span: Span, limit: int) -> Question:
 
 
 def broker_activity(cluster: str, broker: int, span: Span, limit: int) -> Question:
-    """What a broker did, and for whom; from the sums by hour when the span is long."""
+    """Ask what a broker did, and for whom; from the sums by hour when the span is long."""
     hours = _BY_HOUR if span.is_long else _EXACT
     return Question(
         f"SELECT principal, resource_type, resource, operation, {_SUMS}, {_FIRST_LAST}"
@@ -89,8 +89,9 @@ def broker_activity(cluster: str, broker: int, span: Span, limit: int) -> Questi
 
 
 def principal_activity(cluster: str, principal: str, span: Span, limit: int) -> Question:
-    """What a principal did, and on how many brokers; with which clients and from how many addresses when the span is
-    short enough to read rows."""
+    """Ask what a principal did, and on how many brokers. Where the span is short enough to read rows, ask with which
+    clients and from how many addresses too.
+    """
     by = "resource_type, resource, operation" + ("" if span.is_long else ", client_id")
     hours, addresses = (_BY_HOUR, "") if span.is_long else (_EXACT, ", uniqExact(address) AS addresses")
     return Question(
@@ -102,7 +103,7 @@ def principal_activity(cluster: str, principal: str, span: Span, limit: int) -> 
 
 
 def coverage(cluster: str, span: Span) -> Question:
-    """What the answer of any question rests on: the slices that are there, and what they say is missing."""
+    """Ask what the answer of any question rests on: the slices that are there, and what they say is missing."""
     return Question(
         "SELECT count() AS slices, uniqExact(broker) AS brokers, sum(dropped) AS sum_dropped, sum(lost) AS sum_lost,"
         f" {_FIRST_LAST} FROM activity"
@@ -121,7 +122,7 @@ def first_slice(cluster: str) -> Question:
 
 
 def topic_last_uses(cluster: str, since_ms: int) -> Question:
-    """For each topic that was used in the days since then, when it was last read and written with success."""
+    """Ask, for each topic that was used in the days since then, when it was last read and written with success."""
     return Question(
         "SELECT resource, maxIf(last_use, operation = 'READ') AS last_read,"
         " maxIf(last_use, operation = 'WRITE') AS last_write FROM"
@@ -176,7 +177,7 @@ def topic_sums(cluster: str, span: Span) -> Question:
 
 
 def uses(cluster: str, since_ms: int) -> Question:
-    """Who was allowed what on which resource since then, and when last."""
+    """Ask who was allowed what on which resource since then, and when last."""
     by = "principal, resource_type, resource, operation"
     return Question(
         f"SELECT {by}, {_LAST_USE} FROM activity WHERE cluster = {{cluster:String}} AND {_BY_DAY}"
@@ -198,8 +199,9 @@ def uses_from(cluster: str, addresses: Sequence[str], since_ms: int) -> Question
 
 
 def stored_slices(cluster: str, from_ms: int, to_ms: int) -> Question:
-    """By broker and life, the last slice that is stored, near the hours of this time: a slice that is read again may
-    have got other times, when its broker's clock was judged anew."""
+    """Ask by broker and life for the last slice that is stored, near the hours of this time. A slice that is read again
+    may have got other times, when its broker's clock was judged anew.
+    """
     return Question(
         "SELECT broker, life, max(slice) AS last_slice FROM activity WHERE cluster = {cluster:String}"
         " AND hour >= toStartOfHour(fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')) - INTERVAL 1 HOUR"
@@ -210,7 +212,7 @@ def stored_slices(cluster: str, from_ms: int, to_ms: int) -> Question:
 
 
 def positions(since_ms: int) -> Question:
-    """For each broker, its newest life and the last slice of that."""
+    """Ask for each broker its newest life and the last slice of that."""
     return Question(
         "SELECT cluster, broker, max((life, slice)) AS newest, newest.1 AS life_ms, newest.2 AS number FROM activity"
         " WHERE resource_type = '' AND resource = '' AND hour >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')"

@@ -92,7 +92,7 @@ def set_retention(retention_days: int) -> str:
 
 
 def comment() -> str:
-    """What the table says of itself."""
+    """Return what the table says of itself."""
     return f"guardian activity, schema {VERSION}"
 
 

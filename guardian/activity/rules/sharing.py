@@ -48,7 +48,7 @@ class Shares:
 
 
 def share(slices: Slices) -> Shares:
-    """Who moved what. Gives codes to the texts that only rows without a topic have."""
+    """Find out who moved what. Gives codes to the texts that only rows without a topic have."""
     count = len(slices.uses.slices)
     shares = Shares(np.zeros(count, np.uint64), np.zeros(count, np.uint64), np.zeros(count, np.bool_))
     if not len(slices.moved.slices):
@@ -112,7 +112,7 @@ class _Clients:
     def _add(
         self, joined: _Joined, amounts: Floats, rows: Ints, into: Counts, is_shared: npt.NDArray[np.bool_]
     ) -> None:
-        """By the requests of each row; a row that is alone gets all of it as it is."""
+        """Add the amounts in proportion to the requests of each row; a row that is alone gets all of it as it is."""
         to = rows[joined.right]
         if not len(to):
             return

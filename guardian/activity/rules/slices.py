@@ -181,7 +181,7 @@ class _Reading:
 
 
 def _check_shape(name: SliceName, found: reporter_pb2.ActivitySlice, correction_ms: int) -> None:
-    """What is wrong with a slice before any of its numbers is looked at."""
+    """Check a slice before any of its numbers is looked at. Raises InvalidInput."""
     from_ms = found.from_ms + correction_ms
     if not (0 <= found.to_ms - found.from_ms <= _LONGEST_MS and 0 < from_ms < _YEAR_2100_MS):
         raise InvalidInput(

@@ -187,7 +187,7 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
         return self._activity.ask(question)
 
     def _uses_from(self, cluster: str, hosts: Collection[str], since_ms: int) -> dict[str, list[Use]]:
-        """By host; of many hosts at once, for each question reads the same days."""
+        """Return the uses by host. Asks for many hosts at once, for each question reads the same days."""
         found: dict[str, list[Use]] = {host: [] for host in sorted(hosts)}
         names = list(found)
         for begin in range(0, len(names), _HOSTS):

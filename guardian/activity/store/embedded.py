@@ -153,7 +153,7 @@ class EmbeddedDatabase:
 
 
 def _escaped(parameters: Mapping[str, str | int]) -> dict[str, str]:
-    """As the engine reads them: tab-separated text."""
+    """Escape the parameters as the engine reads them: tab-separated text."""
     return {name: _escape(str(value)) for name, value in parameters.items()}
 
 

@@ -240,7 +240,7 @@ class ActivityStore:
         return max(0.0, self._oldest + self._flush_s - self._clock()) if self._waiting else self._flush_s
 
     def _store(self, chunk: Sequence[SliceRows]) -> None:
-        """What is not stored when this raises stays where it is, first in the queue."""
+        """Store the chunk. What is not stored when this raises stays where it is, first in the queue."""
         if not chunk:
             return
         stored = self._stored_of(chunk)
@@ -270,7 +270,7 @@ class ActivityStore:
             self._positions[key] = Position(name.life_ms, name.number)
 
     def _stored_of(self, chunk: Iterable[SliceRows]) -> dict[tuple[str, int, int], int]:
-        """By cluster, broker and life, the last slice that is stored: slices are stored in their order."""
+        """Return by cluster, broker and life the last slice that is stored: slices are stored in their order."""
         by_cluster: dict[str, list[int]] = {}
         for each in chunk:
             by_cluster.setdefault(each.name.cluster, []).append(each.from_ms)

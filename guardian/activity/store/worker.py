@@ -107,7 +107,7 @@ class Worker:
             self._changed.notify_all()
 
     def _leaves(self, client: str, connections: int) -> bool:
-        """Whether it was the last."""
+        """Let a client's connections go and return whether they were the last."""
         with self._changed:
             self._connections[client] -= connections
             if self._connections[client] <= 0:

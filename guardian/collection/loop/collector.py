@@ -234,7 +234,7 @@ class Collector:
         self.counters.watch((target.since for target in targets), now)
 
     def _first_calls(self, at: float) -> int:
-        """How many first answers are worked on, or about to come."""
+        """Return how many first answers are worked on, or about to come."""
         return sum(
             target.busy and target.is_first and (target.answered or at - target.called_at < _SLOW_S)
             for target in self._targets.values()
@@ -263,7 +263,7 @@ class Collector:
         answer.add_done_callback(lambda done: self._hand_over(call, time.time(), done))
 
     def _hand_over(self, call: _Call, answered_at: float, answer: _Answer) -> None:
-        """On gRPC's thread, which serves all channels: the work itself is for a worker."""
+        """Hand the answer over to a worker: this runs on gRPC's thread, which serves all channels."""
         call.target.answered = True
         # The workers are gone when the collector has stopped in the meantime: the answer is nobody's.
         with suppress(RuntimeError):

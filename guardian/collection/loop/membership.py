@@ -23,10 +23,10 @@ class CollectionGroup(Protocol):
     """The replicated assignment, as this member reaches it. Each method raises GuardianError when it can't."""
 
     def assignment(self) -> CollectionAssignment:
-        """As far as this member knows it."""
+        """Return the assignment as far as this member knows it."""
 
     def staleness_s(self) -> float | None:
-        """How long ago that was certainly true; None: unknown."""
+        """Return how long ago that was certainly true, in s; None: unknown."""
 
     def join(self, member: str, incarnation: str) -> None:
         """Takes the seat, from whoever sits there."""
@@ -66,7 +66,8 @@ class CollectorMembership:
             self._thread.join()
 
     def mine(self, brokers: Collection[BrokerKey]) -> frozenset[BrokerKey]:
-        """Which of these brokers this process may call now. By asking again it says that it has let go of all others.
+        """Return which of these brokers this process may call now. By asking again it says that it has let go of all
+        others.
 
         Raises GuardianError when this member's store can't be read.
         """

@@ -51,7 +51,7 @@ def assign(
 def _seats(
     seats: Mapping[str, CollectorSeat], live: Collection[str], now_ms: int, delay_ms: int
 ) -> dict[str, CollectorSeat]:
-    """Who is missed from now on, who is back, and who has been gone for too long."""
+    """Decide who is missed from now on, who is back, and who has been gone for too long."""
     kept = {}
     for member, seat in seats.items():
         if member in live:
@@ -112,7 +112,7 @@ def _level(
 def _loads(
     here: Iterable[str], owners: Mapping[BrokerKey, str], moves: Mapping[BrokerKey, BrokerMove]
 ) -> dict[str, list[BrokerKey]]:
-    """By member that is here, in the brokers' order."""
+    """Return by member that is here its brokers, in their order."""
     loads: dict[str, list[BrokerKey]] = {member: [] for member in here}
     for key in sorted(owners):
         member = moves[key].to if key in moves else owners[key]

@@ -55,8 +55,9 @@ class Asked:
         return batch.collected_at_ms - (self.sent_at_ms + self.answered_at_ms) // 2
 
     def correction_ms(self, batch: reporter_pb2.MetricBatch) -> int:
-        """What to add to the broker's times: 0, unless it says to have collected more than 2 s before the call or after
-        it. A call may take long, and no clock is wrong because of that."""
+        """Return what to add to the broker's times. It is 0, unless the broker says to have collected more than 2 s
+        before the call or after it. A call may take long, and no clock is wrong because of that.
+        """
         begin_ms, end_ms = self.sent_at_ms - _TRUSTED_SKEW_MS, self.answered_at_ms + _TRUSTED_SKEW_MS
         return 0 if begin_ms <= batch.collected_at_ms <= end_ms else -self.skew_ms(batch)
 
@@ -170,7 +171,9 @@ def _partition_rows(
 def _stored(
     batch: reporter_pb2.MetricBatch, layout: MetricLayout
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Of each replica that the batch finds on disk and knows metrics of: the log dir's position, the layout's row."""
+    """Return, of each replica that the batch finds on disk and knows metrics of, the log dir's position and the
+    layout's row.
+    """
     log_dirs: list[int] = []
     rows: list[int] = []
     for position, log_dir in enumerate(batch.host.log_dirs):

@@ -148,7 +148,7 @@ class MetricLayout:
         return MetricLayout(kept_prefixes=self.kept_prefixes)
 
     def extended_by(self, batch: reporter_pb2.MetricBatch) -> MetricLayout:
-        """What is known after the batch.
+        """Return the layout that is known after the batch.
 
         Raises InvalidInput when its names do not continue these: values could not be told apart any more.
         """
@@ -230,7 +230,9 @@ class _Draft:
         )
 
     def _read(self, names: Iterable[str]) -> None:
-        """Of those that count nearly all are a partition's, six to a partition: their parts come again and again."""
+        """Read the names. Of those that count nearly all are a partition's, six to a partition: their parts come again
+        and again.
+        """
         wanted = (*_OF_TOPICS, *_BROKER_NAMES, *self._base.kept_prefixes)
         columns: dict[str, int | None] = {}
         rows: dict[str, int] = {}
@@ -254,7 +256,7 @@ class _Draft:
                 cells.append(row * _PARTITION_COLUMNS + column)
 
     def _other(self, name_id: int, name: str, head: str, tail: str) -> None:
-        """Of a topic, or of the broker."""
+        """Read a name of a topic, or of the broker."""
         if tail:
             row = self._topic_total(tail) if head in _TOPIC_HEADS else -1
             if row >= 0:

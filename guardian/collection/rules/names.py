@@ -27,7 +27,7 @@ class MetricNames:
         )
 
     def extended_by(self, batch: reporter_pb2.MetricBatch) -> MetricNames:
-        """What is known after the batch.
+        """Return the names that are known after the batch.
 
         Raises InvalidInput when its names do not continue these: values could not be told apart any more.
         """

@@ -108,13 +108,13 @@ class EventSinks:
         return {line.sink.name: replace(line.counters, lost=line.lost) for line in self._lines}
 
     def errors(self) -> dict[str, str]:
-        """By sink, why it failed last; empty when it did not. Raises Unavailable where another member sends."""
+        """Return by sink why it failed last; empty when it did not. Raises Unavailable where another member sends."""
         if not self._store.is_leader():
             raise Unavailable("this member does not lead, and only the leader sends events to sinks: ask the leader")
         return {line.sink.name: line.error for line in self._lines}
 
     def behind_ms(self, views: Views) -> dict[str, int]:
-        """By sink, the age of the oldest event that it is still to get; 0 when there is none."""
+        """Return by sink the age of the oldest event that it is still to get; 0 when there is none."""
         return {sink.name: _behind_ms(views, sink, self._now_ms()) for sink in self.sinks}
 
     def close(self) -> None:
@@ -123,7 +123,9 @@ class EventSinks:
         wait([line.work for line in self._lines if line.work is not None], _CLOSE_S)
 
     def _begin(self, line: _Line) -> Future[str]:
-        """On a thread that does not keep the process from ending: a name's look-up can't be stopped."""
+        """Begin a delivery on a thread that does not keep the process from ending: a name's look-up can't be
+        stopped.
+        """
         work: Future[str] = Future()
 
         def run() -> None:
@@ -170,7 +172,7 @@ class EventSinks:
         return delivered is None or bool(views.events(delivered, 1))
 
     def _deliver(self, line: _Line) -> str:
-        """On the sink's own thread. Raises NotTaken with all before it noted as delivered."""
+        """Deliver events, on the sink's own thread. Raises NotTaken with all before it noted as delivered."""
         sink = line.sink
         views = self._store.read()
         if not self._store.is_leader():

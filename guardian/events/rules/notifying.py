@@ -47,7 +47,7 @@ class Post:
 
 
 def post_of(sink: Sink, event: Event) -> Post | None:
-    """What is sent of the event; None where the sink has nothing to say about it."""
+    """Build what is sent of the event; None where the sink has nothing to say about it."""
     match sink.kind:
         case SinkKind.WEBHOOK:
             body = _filled(sink.template, event) if sink.template else _json(as_json(event))
@@ -60,7 +60,7 @@ def post_of(sink: Sink, event: Event) -> Post | None:
 
 
 def is_sent(sink: Sink, event: Event) -> bool:
-    """Whether the sink is told of the event at all."""
+    """Return whether the sink is told of the event at all."""
     return sink.wants(event) and (sink.kind is not SinkKind.ALERTMANAGER or bool(_alerts(sink, event)))
 
 

@@ -84,7 +84,7 @@ class LineRoom:
         return said
 
     def _left(self, limits: Mapping[Direction, float]) -> tuple[dict[Line, float], list[str]]:
-        """Of the lines whose use can be told; and what people should know."""
+        """Return what is left of the lines whose use can be told, in bytes/s, and what people should know."""
         end_ms = (self._now_ms() - self._lag_ms) // MINUTE_MS * MINUTE_MS
         window = Window(end_ms - _MINUTES * MINUTE_MS, end_ms)
         reader = LinkUseReader(LakeReader(self._lake_url, _LIMITS), self._activity, self._links_file)

@@ -131,7 +131,9 @@ class LinkUseReader:
     def carried(
         self, clusters: Sequence[Cluster], window: Window, lines: Collection[Direction], *, without_clients: bool
     ) -> Carried:
-        """What these lines carry, as far as it can be told; `without_clients`: as if nobody used the clusters."""
+        """Return what these lines carry, as far as it can be told; `without_clients`: as if nobody used the
+        clusters.
+        """
         if self._activity is None and not without_clients:
             why = (
                 f"{_NO_ACTIVITY}, so that nobody knows what clients move over lines; set it for all members, or {_BOLD}"
@@ -176,7 +178,7 @@ class LinkUseReader:
             yield NearLimit(use, crossers, load, links.finding(line, load, crossers))
 
     def _peak_crossers(self, known: Sequence[_Known], minutes: Minutes, use: LinkUse, most: int) -> Sequence[Crosser]:
-        """Who crosses a line in its busiest minute."""
+        """Return who crosses a line in its busiest minute."""
         number = (use.peak_at_ms - minutes.from_ms) // MINUTE_MS
         busiest = [
             _Known(

@@ -16,12 +16,14 @@ AskMappings = Callable[[Sequence[Broker]], Mapping[int, RackMapping]]
 
 
 def nobody_tells(_brokers: Sequence[Broker]) -> Mapping[int, RackMapping]:
-    """Where reporters can't be asked."""
+    """Return nothing: used where reporters can't be asked."""
     return {}
 
 
 def reads_of(admin: KafkaAdmin, cluster: Cluster, ask: AskMappings, of: Collection[int] | None = None) -> NearReads:
-    """Of these brokers; None: of all. Nobody is asked in a cluster of one data centre. Raises ClusterUnavailable."""
+    """Read how consumers of these brokers read; None: of all. Nobody is asked in a cluster of one data centre. Raises
+    ClusterUnavailable.
+    """
     if not spans_idcs(cluster.brokers):
         return NearReads()
     asked = [broker for broker in cluster.brokers if of is None or broker.id in of]
@@ -35,8 +37,9 @@ def reads_of(admin: KafkaAdmin, cluster: Cluster, ask: AskMappings, of: Collecti
 def notes_on_reads(
     connect: Callable[[Cluster], KafkaAdmin], ask: AskMappings, cluster: Cluster | None, brokers: Collection[int]
 ) -> tuple[str, ...]:
-    """For a plan that brings replicas to these brokers of the cluster. A cluster that does not answer this question
-    keeps no plan waiting."""
+    """Return notes for a plan that brings replicas to these brokers of the cluster. A cluster that does not answer this
+    question keeps no plan waiting.
+    """
     if cluster is None or not spans_idcs(cluster.brokers):
         return ()
     try:

@@ -31,7 +31,7 @@ class ClientPlaces:
     left_out: int = 0
 
     def remarks(self, cluster: str, has_networks: bool) -> Iterator[str]:
-        """What is not known of the clients, a sentence each."""
+        """Yield what is not known of the clients, a sentence each."""
         if self.unplaced > _LITTLE * self.total:
             fix = "give their networks" if has_networks else "give [networks] in the file that `links` names"
             yield f"clients of {cluster} move {human_bytes(self.unplaced)}/s from addresses in no network: {fix}"
@@ -79,7 +79,7 @@ def client_places(
 
 
 def _seconds(found: Moved, minutes: Minutes, to_ms: int) -> float:
-    """From the first minute in which anything moved to the last."""
+    """Return the time from the first minute in which anything moved to the last, in s."""
     active = np.flatnonzero(found.bytes_in.sum(axis=0) + found.bytes_out.sum(axis=0))
     if not len(active):
         return 0.0
@@ -88,7 +88,7 @@ def _seconds(found: Moved, minutes: Minutes, to_ms: int) -> float:
 
 
 def _totals(found: Moved, idcs: Mapping[int, str]) -> dict[tuple[Crossing, str, str], float]:
-    """What topics took in and gave out on all brokers of an IDC."""
+    """Return what topics took in and gave out on all brokers of an IDC, in bytes."""
     totals: dict[tuple[Crossing, str, str], float] = defaultdict(float)
     for crossing, amounts in ((Crossing.PRODUCE, found.bytes_in), (Crossing.CONSUME, found.bytes_out)):
         rows = zip(found.broker.tolist(), found.topic.tolist(), amounts.sum(axis=1).tolist(), strict=True)

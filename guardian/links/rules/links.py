@@ -56,7 +56,7 @@ class Minutes:
         return found
 
     def overlaps(self, from_ms: Numbers, to_ms: Numbers) -> tuple[Numbers, Numbers, Floats]:
-        """Which span, which minute, and what share of the span lies in it. What lies outside is left out."""
+        """Return which span, which minute, and what share of the span lies in it. What lies outside is left out."""
         lasts = np.maximum(to_ms - from_ms, 1)
         first, last = self.index_of(from_ms), self.index_of(from_ms + lasts - 1)
         touched = last - first + 1
@@ -69,12 +69,12 @@ class Minutes:
         return entries[inside], minutes[inside], (overlap / lasts[entries])[inside]
 
     def spread(self, from_ms: Numbers, to_ms: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
-        """Which entry, which minute, how much of it: even over the time. What lies outside is left out."""
+        """Return which entry, which minute, how much of it: even over the time. What lies outside is left out."""
         entries, minutes, shares = self.overlaps(from_ms, to_ms)
         return entries, minutes, amounts[entries] * shares
 
     def sums(self, minutes: Numbers, amounts: Floats) -> Floats:
-        """By minute."""
+        """Add up the amounts by minute."""
         return np.bincount(minutes, amounts, self.count).astype(np.float64)
 
 
@@ -115,7 +115,7 @@ class Moved:
     topics: Sequence[str]
 
     def in_minute(self, number: int) -> Moved:
-        """What moved in this one, as its minute 0."""
+        """Return what moved in this one minute, as its minute 0."""
         at = slice(number, number + 1)
         return Moved(self.broker, self.topic, self.bytes_in[:, at], self.bytes_out[:, at], self.topics)
 
@@ -256,7 +256,7 @@ def _pair(high: Numbers, low: Numbers) -> Numbers:
 
 
 def _shares(groups: Numbers, amounts: Numbers) -> Floats:
-    """Of each, in the sum of its group; where that is nothing, evenly."""
+    """Return the share of each in the sum of its group; where that is nothing, evenly."""
     _, group = np.unique(groups, return_inverse=True)
     totals, counts = np.bincount(group, amounts), np.bincount(group)
     if not len(totals):
@@ -420,7 +420,7 @@ def _add_estimated(
 def _topic_minutes(
     minutes: Minutes, found: Moved, idcs: Mapping[int, str], wanted: set[_TopicPlace]
 ) -> dict[_TopicPlace, Floats]:
-    """What topics took in and gave out by minute, on all brokers of an IDC."""
+    """Return what topics took in and gave out by minute, on all brokers of an IDC."""
     places = _Idcs(idcs)
     idc_codes = {name: code for code, name in enumerate(places.names)}
     topic_codes = {name: code for code, name in enumerate(found.topics)}
@@ -466,7 +466,7 @@ def _use(direction: Direction, traffic: Traffic, settings: LinkSettings) -> Link
 
 
 def largest(crossers: Iterable[Crosser], direction: Direction, count: int) -> list[Crosser]:
-    """Of one direction, the largest first."""
+    """Return the crossers of one direction, the largest first, at most `count`."""
     of_line = [crosser for crosser in crossers if crosser.direction == direction]
     of_line.sort(key=lambda each: (-each.bytes, each.cluster, each.topic, each.principal, each.client_id, each.address))
     return of_line[:count]

@@ -92,7 +92,7 @@ class NearReads:
 
 
 def spans_idcs(brokers: Sequence[Broker]) -> bool:
-    """Whether they stand in more than one data centre."""
+    """Return whether the brokers stand in more than one data centre."""
     return len({broker.idc for broker in brokers if broker.idc}) > 1
 
 
@@ -135,7 +135,7 @@ def near_reads(
 
 
 def left_behind(moves: Sequence[PartitionMove], brokers: Sequence[Broker]) -> tuple[str, ...]:
-    """How many partitions some consumers may read elsewhere, or not at all, when all is as planned: a note, if any.
+    """Note how many partitions some consumers may read elsewhere, or not at all, when all is as planned; () when none.
 
     A client of librdkafka (2.16.1) that reads from a follower and hears that it leads may be left with the leader of
     before (confluentinc/librdkafka, pull 5593). As long as that one has a replica it serves the client.
@@ -162,7 +162,7 @@ def _leaves_behind(move: PartitionMove, idcs: Mapping[int, str]) -> bool:
 
 
 def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:
-    """What is wrong. What is not known is no sighting."""
+    """Yield what is wrong. What is not known is no sighting."""
     show = "guardian cluster list"
     if reads.without:
         subject = Subject(FindingKind.READS_LEAVE_IDC, cluster, "brokers without a replica selector")
@@ -179,7 +179,7 @@ def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:
 
 
 def notes(reads: NearReads) -> tuple[str, ...]:
-    """For a plan that brings replicas to these brokers: a sentence each, also of what is not known."""
+    """Return notes for a plan that brings replicas to these brokers: a sentence each, also of what is not known."""
     found = [reads.without_sentence] if reads.without else []
     found += [reads.by_rack_sentence] if reads.by_rack else []
     found += [reads.rackless_sentence] if reads.rackless else []

@@ -307,7 +307,7 @@ def _promote(
 
 
 def _tell(progress: str, output: Output) -> None:
-    """On the way to the result: a program reads only that on stdout."""
+    """Tell of progress on the way to the result: a program reads only that on stdout."""
     echo(progress, err=output is Output.JSON)
 
 
@@ -331,7 +331,7 @@ def _require_member(client: GuardianClient, name: str) -> Sequence[RaftMember]:
 
 
 def _everybody(client: GuardianClient) -> dict[str, RaftStatus | None]:
-    """By endpoint: those that were given, and those of all members that these tell of, learners too."""
+    """Ask all by endpoint: those that were given, and those of all members that these tell of, learners too."""
     seen: dict[str, RaftStatus | None] = {}
     to_ask = list(client.endpoints)
     while to_ask:
@@ -350,7 +350,7 @@ def _status_at(client: GuardianClient, endpoint: str) -> RaftStatus | None:
 
 
 def _what_is_missing(answers: Sequence[RaftStatus]) -> str:
-    """Why nothing can be changed now; empty while somebody leads."""
+    """Say why nothing can be changed now; empty while somebody leads."""
     if any(found.leader for found in answers):
         return ""
     newest = max(answers, key=lambda found: (found.term, found.last_index))

@@ -48,8 +48,9 @@ def rehearse_handover(client: GuardianClient, to: str, output: Output) -> None:
 
 
 def view_of(found: RaftStatus) -> LeaderView:
-    """What the leader decides by, as it says it. Whether its configuration is committed it does not say: that takes
-    moments."""
+    """Return what the leader decides by, as it says it. Whether its configuration is committed it does not say: that
+    takes moments.
+    """
     members = tuple(
         Member(each.name, each.raft, Role.VOTER if each.is_voter else Role.LEARNER) for each in found.members
     )
@@ -79,7 +80,9 @@ def _any(members: Iterable[str]) -> dict[str, str]:
 
 
 def heir_of(view: LeaderView, to: str) -> str:
-    """Who would lead: the voter of this name, or, where none is given, the one that has the most."""
+    """Return who would lead: the voter of this name, or, where none is given, the one that has the most. Raises
+    NotFound and Conflict.
+    """
     voters = view.configuration.voters
     if to and view.configuration.member(to) is None:
         names = ", ".join(member.name for member in view.configuration.members)

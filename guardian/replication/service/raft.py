@@ -90,7 +90,9 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
             yield reply
 
     def _snapshot(self) -> Iterator[pb.SaveSnapshotReply]:
-        """What it makes is removed when the client has taken the last reply, or the iterator is let go."""
+        """Yield a snapshot in pieces. What it makes is removed when the client has taken the last reply, or the
+        iterator is let go.
+        """
         try:
             self._scratch.mkdir(exist_ok=True)
             scratch = Path(tempfile.mkdtemp(dir=self._scratch))

@@ -85,7 +85,9 @@ class AsyncStore:
         return await future
 
     async def look(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Look:
-        """What is stored: all that was acknowledged before the call, or, where a staleness is allowed, before that."""
+        """Read what is stored: all that was acknowledged before the call, or, where a staleness is allowed, before
+        that.
+        """
         if max_staleness_s is not None:
             staleness_s = self._replica.staleness_s()
             if staleness_s is not None and staleness_s <= max_staleness_s:
@@ -94,7 +96,7 @@ class AsyncStore:
         return Look(self._state_machine.read(), 0.0)
 
     async def read(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Views:
-        """As `look`, without how old it may be."""
+        """Read as `look` does, without how old it may be."""
         return (await self.look(timeout_s, max_staleness_s)).views
 
     def read_local(self) -> Views:
@@ -119,7 +121,9 @@ class AsyncStore:
         return await future
 
     def _arrive(self, finish: Callable[[], None]) -> None:
-        """On the tick thread. The flag is put down before the queue is emptied, so nothing is left behind."""
+        """Hand over the outcome, on the tick thread. The flag is put down before the queue is emptied, so nothing is
+        left behind.
+        """
         self._arrived.append(finish)
         if self._is_woken:
             return

@@ -49,7 +49,7 @@ class GroupClock:
 
     @property
     def is_set(self) -> bool:
-        """Whether the group has a clock."""
+        """Return whether the group has a clock."""
         return self._anchor[0] > 0
 
     def now_ms(self) -> int:
@@ -81,7 +81,7 @@ class ClockKeeper:
         self._is_behind = False
 
     def has_more(self) -> bool:
-        """Whether the clock has still to catch up."""
+        """Return whether the clock has still to catch up."""
         return self._is_behind
 
     def tick(self) -> list[str]:

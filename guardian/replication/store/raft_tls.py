@@ -37,7 +37,7 @@ def raft_tls(config: ServerConfig) -> TlsFiles | None:
 
 
 def must_bear_raft_name(name: str, files: TlsConfig, config: ServerConfig) -> bool:
-    """Whether peers must show a certificate that bears their Raft name. Raises InvalidInput."""
+    """Return whether peers must show a certificate that bears their Raft name. Raises InvalidInput."""
     bound = facts_of(_read("tls.certificate", files.certificate)).raft_names
     if bound and name not in bound:
         raise InvalidInput(

@@ -77,7 +77,7 @@ class ReplicatedStore:
             raise Unavailable("this member leads no longer: the new leader goes on")
 
     def read_as_leader(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> Views:
-        """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""
+        """Read what is stored, confirmed by a majority while this member leads. Raises Unavailable."""
         views = self.read(timeout_s)
         self.require_leader()  # a follower's ReadIndex is answered too: it says that somebody leads, not who
         return views
@@ -129,11 +129,13 @@ class ReplicatedStore:
             raise from_raft(error, timeout_s) from None
 
     def read(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Views:
-        """What is stored: all that was acknowledged before the call, or, where a staleness is allowed, before that."""
+        """Read what is stored: all that was acknowledged before the call, or, where a staleness is allowed, before
+        that.
+        """
         return self.look(timeout_s, max_staleness_s).views
 
     def look(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Look:
-        """As `read`, and how old it may be."""
+        """Read as `read` does, and say how old it may be."""
         if max_staleness_s is not None:
             staleness_s = self._replica.staleness_s()
             if staleness_s is not None and staleness_s <= max_staleness_s:
@@ -251,7 +253,7 @@ class ReplicatedStore:
 
 
 def _signer(name: str) -> Actor | Agent:
-    """Whose change it is that a ticket's record names: Guardian's own, or a person's, as his call proved it."""
+    """Return whose change a ticket's record names: Guardian's own, or a person's, as his call proved it."""
     if isinstance(name, Agent):
         return name
     identity = who_asks()
@@ -274,7 +276,7 @@ def reply_of(result: bytes) -> records_pb2.CommandReply:
 
 
 def from_raft(error: raft_errors.RaftError, timeout_s: float) -> GuardianError:
-    """What the caller is told: whether to retry, and when."""
+    """Return what the caller is told: whether to retry, and when."""
     match error:
         case raft_errors.NoLeader():
             return Unavailable(f"Guardian's Raft group has no leader within {timeout_s:g} s: retry")

@@ -89,7 +89,7 @@ class Recounted(Generic[T]):
 
 
 def count_partitions(view: ReadView) -> Totals:
-    """Of all that is stored."""
+    """Count the partitions and segments of all that is stored."""
     partitions = live_segments = live_bytes = swept_segments = swept_bytes = 0
     start = b""
     while rows := view.scan(sk.HEAD, start, _SLICE):
@@ -105,7 +105,7 @@ def count_partitions(view: ReadView) -> Totals:
 
 
 def count_moves(views: Views, at_ms: int) -> Moves:
-    """Of the tickets that the executor has work on and has begun."""
+    """Count the moves of the tickets that the executor has work on and has begun."""
     partitions: Counter[TaskState] = Counter()
     unfinished_bytes = 0
     tickets: list[TicketProgress] = []

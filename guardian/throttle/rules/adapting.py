@@ -254,7 +254,7 @@ def _held(bounds: _Bounds, most: int) -> _Bounds:
 
 
 def _work(copies: list[Copy]) -> dict[int, _Work]:
-    """By broker."""
+    """Return by broker the work of the copies."""
     rates: dict[int, int] = defaultdict(int)
     for key, rate in least(copies).items():
         rates[int(key.resource_name)] = max(rates[int(key.resource_name)], rate)
@@ -291,7 +291,9 @@ def _next_of_broker(rate: AdaptedRate, work: _Work, around: Around, bounds: _Bou
 def _judged_again(
     rate: AdaptedRate, reading: BrokerReading, work: _Work, settings: ThrottleSettings, bounds: _Bounds, now_ms: int
 ) -> AdaptedRate:
-    """By a reading that was judged already, nothing rises, and nothing falls at once for a second time."""
+    """Judge a rate again by a reading that was judged already: nothing rises, and nothing falls at once for a second
+    time.
+    """
     worst = _worst(reading, rate, settings)
     if _is_due(worst, rate, settings, now_ms):
         return _fallen(rate, reading.copied_per_s, worst, work, settings, bounds, now_ms)
@@ -299,12 +301,12 @@ def _judged_again(
 
 
 def _is_due(worst: _Pressure, rate: AdaptedRate, settings: ThrottleSettings, now_ms: int) -> bool:
-    """Whether what is too much is answered now: at first at once, then when the answer before had its time."""
+    """Return whether what is too much is answered now: at first at once, then when the answer before had its time."""
     return worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms))
 
 
 def _is_settled(rate: AdaptedRate, settings: ThrottleSettings, now_ms: int) -> bool:
-    """Whether its last change had the time to tell in what is read."""
+    """Return whether the rate's last change had the time to tell in what is read."""
     return now_ms - rate.changed_at_ms >= settings.settle_s * 1000
 
 
@@ -335,7 +337,7 @@ def _judged(
 def _grave(
     reading: BrokerReading, latest: BrokerReading, worst: _Pressure, rate: AdaptedRate, settings: ThrottleSettings
 ) -> _Pressure | None:
-    """What can't wait until the change before had its time."""
+    """Return the pressure that can't wait until the change before had its time; None: there is none."""
     sudden = _worst(latest, rate, settings)
     if sudden.value > _GRAVE:
         return sudden
@@ -491,7 +493,7 @@ def _pressure_of_clients(baseline: Baseline, latency: Latency, settings: Throttl
 
 
 def _line_takers(copies: list[Copy], idcs: Mapping[int, str]) -> dict[Line, set[int]]:
-    """By line, the brokers that take copies over it."""
+    """Return by line the brokers that take copies over it."""
     takers: dict[Line, set[int]] = defaultdict(set)
     for copy in copies:
         for line in crossed(copy, idcs):
@@ -510,7 +512,7 @@ def _pace(asked: int, rates: tuple[AdaptedRate, ...], takers: Mapping[Line, set[
 def _notes(
     rates: tuple[AdaptedRate, ...], copies: list[Copy], takers: Mapping[Line, set[int]], bounds: _Bounds
 ) -> Iterator[str]:
-    """What is below the ceiling, the slowest first."""
+    """Yield what is below the ceiling, the slowest first."""
     brokers = _brokers(copies)
     held = [
         each
@@ -534,7 +536,7 @@ def _unwatched(copies: list[Copy], around: Around) -> Iterator[str]:
 
 
 def named(rate: AdaptedRate) -> str:
-    """What the rate is of."""
+    """Name what the rate is of."""
     return f"{rate.line[0]} to {rate.line[1]}" if rate.line else f"broker {rate.broker}"
 
 

@@ -137,7 +137,7 @@ def explain(throttle: Throttle, asked: int | Pace) -> str:
 
 
 def megabytes(rate: int) -> str:
-    """For people: 12.5 MB/s."""
+    """Format the rate for people: 12.5 MB/s."""
     return f"{rate / 1e6:g} MB/s"
 
 
@@ -235,7 +235,7 @@ def _is_shown(setting: OwnedSetting, observation: ClusterObservation) -> bool:
 
 
 def _flows(copy: Copy) -> Iterable[tuple[ConfigKey, float]]:
-    """What must flow through each rate, whatever is asked."""
+    """Yield what must flow through each rate, whatever is asked, in bytes/s."""
     if copy.destinations:
         replicas = len(set(copy.sources) | set(copy.destinations))
         for broker in copy.sources:
