@@ -49,7 +49,7 @@ OFFERS: dict[str, Callable[[GuardianClient], Sequence[Offer]]] = {
 
 
 def offering(make: Callable[[GuardianClient], Sequence[Offer]]) -> Callable[[typer.Context, str], list[Offer]]:
-    """For typer's `autocompletion`."""
+    """Make a function for typer's `autocompletion`, which offers what `make` returns."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[Offer]:
         try:
@@ -65,7 +65,7 @@ def offering(make: Callable[[GuardianClient], Sequence[Offer]]) -> Callable[[typ
 
 
 def context_names(incomplete: str) -> list[Offer]:
-    """Of the file, and the federation that `guardian local` started here."""
+    """Offer the contexts of the file, and the federation that `guardian local` started here."""
     try:
         known = [*contexts.load().contexts.values(), *filter(None, [contexts.local()])]
     except GuardianError:

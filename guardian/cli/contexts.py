@@ -86,7 +86,7 @@ class Context:
         return parse_duration_ms("timeout", self.timeout) / 1000 if self.timeout else None
 
     def path(self, field_name: str) -> Path | None:
-        """Of `ca`, `certificate`, `key` or `token_file`; None where it says nothing."""
+        """Return the path of `ca`, `certificate`, `key` or `token_file`; None where the context says nothing."""
         value = str(getattr(self, field_name))
         return Path(value).expanduser() if value else None
 
@@ -138,7 +138,7 @@ class Chosen:
 
 
 def config_file() -> Path:
-    """Where contexts are kept, whether or not it is there."""
+    """Return where contexts are kept, whether or not the file is there."""
     given = os.environ.get("GUARDIAN_CONFIG")
     if given:
         return Path(given)
@@ -147,7 +147,7 @@ def config_file() -> Path:
 
 
 def load(file: Path | None = None) -> Contexts:
-    """What the file says; nothing where there is none. Raises InvalidInput with file, field and fix."""
+    """Load what the file says; nothing where there is none. Raises InvalidInput with file, field and fix."""
     file = file or config_file()
     try:
         content = yaml.safe_load(file.read_text())
@@ -188,7 +188,7 @@ def as_dict(context: Context) -> dict[str, object]:
 
 
 def choose(endpoints: str = "", context: str = "", file: Path | None = None) -> Chosen:
-    """Whom to talk to; see above. Raises InvalidInput and NotFound.
+    """Choose whom to talk to; see above. Raises InvalidInput and NotFound.
 
     `endpoints` and `context` are what was typed. Of the first the environment's value may come as well, as typer reads
     it: it gives way to a context that was typed.

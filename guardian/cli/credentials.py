@@ -32,7 +32,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def bearing_of(token_file: str, context: Context | None, endpoints: Sequence[str]) -> Bearing | None:
-    """What is shown to the members at these endpoints; None: no token. Raises InvalidInput."""
+    """Return what is shown to the members at these endpoints; None: no token. Raises InvalidInput."""
     given = token_file or os.environ.get("GUARDIAN_TOKEN_FILE", "")
     if given:
         return bearer(_read_token(Path(given).expanduser()))
@@ -51,17 +51,17 @@ def logins_file() -> Path:
 
 
 def find_login(endpoints: Sequence[str]) -> dict[str, Any] | None:
-    """What was got for one of these members."""
+    """Find the login that was got for one of these members; None: there is none."""
     return next((login for login in _logins() if set(login.get("endpoints", ())) & set(endpoints)), None)
 
 
 def keep_login(login: dict[str, Any]) -> None:
-    """In place of what was there for these endpoints."""
+    """Keep the login in place of what was there for these endpoints."""
     _write([*_without(login["endpoints"]), login])
 
 
 def forget_login(endpoints: Sequence[str]) -> bool:
-    """Whether there was one."""
+    """Forget the login of these endpoints and return whether there was one."""
     before, kept = _logins(), _without(endpoints)
     _write(kept)
     return len(kept) < len(before)
@@ -94,7 +94,7 @@ class Renewing:
 
 
 def kept_of(told: dict[str, Any], refresh: str = "") -> dict[str, Any]:
-    """What is kept of a token endpoint's answer."""
+    """Return what is kept of a token endpoint's answer."""
     return {
         "id_token": str(told["id_token"]),
         "refresh_token": str(told.get("refresh_token") or refresh),

@@ -87,7 +87,7 @@ def connection(
     tls_key: Annotated[str, _reach("--key", "PEM file of its key.", "the context's, $GUARDIAN_KEY")] = "",
     token_file: Annotated[str, _reach("--token-file", "A file with a token that says who you are.", _BEARER)] = "",
 ) -> None:
-    """How to reach Guardian, for `options.connect`."""
+    """Note how to reach Guardian, for `options.connect`."""
     use(Connection(context, patience, ca, certificate, tls_key, token_file))
 
 
@@ -136,7 +136,7 @@ def _with_cluster(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _traced(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """In a span, where the environment asks for traces (guardian.cli.main)."""
+    """Run the command in a span, where the environment asks for traces (guardian.cli.main)."""
 
     @functools.wraps(callback)
     def run(**given: Any) -> None:

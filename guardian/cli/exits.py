@@ -41,5 +41,5 @@ _CODES: tuple[tuple[type[GuardianError], int], ...] = (
 
 
 def exit_code_of(error: GuardianError) -> int:
-    """Of an error that ends a command."""
+    """Return the exit code of an error that ends a command."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), WRONG)

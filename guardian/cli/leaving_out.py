@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 
 
 def leave_out(package: str) -> None:
-    """From now on the package can't be imported in this process, as if it were not installed."""
+    """Keep the package from being imported in this process from now on, as if it were not installed."""
     sys.meta_path.insert(0, _Absent(package))
 
 

@@ -103,12 +103,12 @@ def use(connection: Connection) -> None:
 
 
 def given() -> Connection:
-    """What was typed."""
+    """Return what was typed."""
     return _connection
 
 
 def chosen(endpoints: str = "") -> contexts.Chosen:
-    """Whom commands talk to, and why."""
+    """Return whom commands talk to, and why."""
     return contexts.choose(endpoints, _connection.context)
 
 
@@ -127,7 +127,7 @@ def connect(endpoints: str) -> GuardianClient:
 
 
 def client_tls(endpoints: str) -> ClientTls | None:
-    """As typed, as the environment says, or as the context does; None: in plain text."""
+    """Return TLS as typed, as the environment says, or as the context does; None: in plain text."""
     typed = (_connection.ca, _connection.certificate, _connection.key)
     return tls_of(typed, chosen(endpoints).context)
 
@@ -151,7 +151,9 @@ def cluster_of(given: str, endpoints: str) -> str:
 
 
 def actor() -> str:
-    """Who asks, for the record: the user who runs the CLI; with the host, where that is what Guardian calls itself."""
+    """Return who asks, for the record: the user who runs the CLI; with the host, where that is what Guardian calls
+    itself. Raises InvalidInput when the user has no name.
+    """
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -183,7 +185,7 @@ def _who() -> str:
 
 
 def expires_in_ms(text: str) -> int:
-    """Of `ExpiresOption`, as requests have it: 0 is the policy's, -1 never. Raises InvalidInput."""
+    """Parse `ExpiresOption` as requests have it, in ms: 0 is the policy's, -1 never. Raises InvalidInput."""
     if text == "never":
         return -1
     return parse_duration_ms("expires", text) if text else 0

@@ -74,7 +74,7 @@ def _heading(name: str) -> str:
 
 
 def _value(record: object, name: str) -> Any:
-    """Of a protobuf enumeration its name."""
+    """Return the record's value of this name; of a protobuf enumeration its name."""
     for part in name.split("."):
         if isinstance(record, Message):
             field = record.DESCRIPTOR.fields_by_name[part]

@@ -162,7 +162,7 @@ def show_loads(loads: Sequence[LoadSummary], names: Mapping[str, str]) -> None:
 
 
 def _show_bars(place: str, resource: str, loads: Sequence[LoadSummary], names: Mapping[str, str]) -> None:
-    """Of many only those that change most."""
+    """Show the loads as bars; of many only those that change most."""
     changing = sorted(loads, key=lambda load: -abs(load.after - load.before))[:_MOST_BARS]
     shown = [load for load in loads if load in changing]
     before, after = (f"{resource or 'traffic'} {when}".upper() for when in ("before", "after"))

@@ -61,7 +61,7 @@ def require_an_answer(answers: Sequence[object], endpoints: Sequence[str]) -> No
 
 
 def print_json(value: object) -> None:
-    """For programs: as JSON, or as YAML where that was asked for."""
+    """Print the value for programs: as JSON, or as YAML where that was asked for."""
     if is_yaml():
         echo_text(_yaml(value))
     else:
@@ -69,7 +69,7 @@ def print_json(value: object) -> None:
 
 
 def say(sentence: str, value: object, output: Output) -> None:
-    """What a change came to: a sentence for people, the value for programs."""
+    """Say what a change came to: a sentence for people, the value for programs."""
     if output is Output.JSON:
         print_json(value)
     else:

@@ -73,7 +73,9 @@ def again_and_again(
 
 
 def _answer(show: Callable[[], None]) -> tuple[str, bool]:
-    """What it prints, or why there is none. --fail does not end a watch: what it would say is on the screen."""
+    """Return what the command prints and True, or why it failed and False. --fail does not end a watch: what it would
+    say is on the screen.
+    """
     written = io.StringIO()
     try:
         with redirect_stdout(written):

@@ -67,7 +67,7 @@ MACHINE_COLUMNS: Columns[Machine] = {
 
 
 def tenant_text(line: TenantLine) -> str:
-    """What a search looks at, as the next two are."""
+    """Return the text that a search looks at, as the next two functions do."""
     return f"{line.tenant.name} {line.tenant.owner} {' '.join(line.tenant.labels)}"
 
 
@@ -179,7 +179,7 @@ def tenant_lines(
 
 
 def pools(machines: tuple[Machine, ...]) -> list[Pool]:
-    """By data centre and label."""
+    """Gather the machines in pools by data centre and label."""
     found: dict[tuple[str, str], list[Machine]] = {}
     for machine in machines:
         found.setdefault((machine.idc, machine.label), []).append(machine)

@@ -46,7 +46,7 @@ def directory_seen(views: Views, sight: Seen) -> Directory:
 
 
 def topics_of(views: Views, cluster: str) -> tuple[Topic, ...]:
-    """What the directory says of the cluster's topics."""
+    """Return what the directory says of the cluster's topics."""
     return tuple(entry for entry in _entries(views, pb.TOPICS, cluster) if isinstance(entry, Topic))
 
 
@@ -67,8 +67,9 @@ def exclusions_of(views: Views, cluster: str) -> dict[int, Exclusion]:
 
 
 def expected_writes(views: Views, cluster: str, partitions: Iterable[TopicPartition]) -> dict[str, float]:
-    """By topic, the bytes/s that the topic directory expects in one partition; topics of which it says nothing are
-    left out."""
+    """Return by topic the bytes/s that the topic directory expects in one partition; topics of which it says nothing
+    are left out.
+    """
     counts = Counter(partition.topic for partition in partitions)
     expected = {
         entry.name: entry.expected_bytes_in_per_s

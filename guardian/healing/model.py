@@ -63,7 +63,9 @@ class HealingPolicy(Section):
     )
 
     def most_troubled(self, brokers: int) -> int:
-        """How many of so many brokers may be in trouble at once: one in any case, or else small clusters never heal."""
+        """Return how many of so many brokers may be in trouble at once: one in any case, or else small clusters never
+        heal.
+        """
         return max(1, int(self.storm_share * brokers))
 
 

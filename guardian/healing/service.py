@@ -12,7 +12,9 @@ from protos.guardian.v1 import insight_pb2 as pb
 
 
 def healing_report(healer: Healer, clusters: Sequence[str]) -> pb.HealingReport:
-    """Of these clusters; one that was not looked at yet has its policy only. Raises Unavailable on a follower."""
+    """Report healing of these clusters; one that was not looked at yet has its policy only. Raises Unavailable on a
+    follower.
+    """
     known, leads_since_ms = healer.status()
     return pb.HealingReport(
         clusters=[

@@ -122,7 +122,7 @@ def require_claimed_name(field_name: str, name: object) -> str:
 
 
 def reads_as_agent(name: str) -> bool:
-    """Whether people could take the name for one of Guardian's own actors."""
+    """Return whether people could take the name for one of Guardian's own actors."""
     return _reads_as_one_of(name, _AGENTS)
 
 

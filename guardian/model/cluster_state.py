@@ -166,7 +166,7 @@ class LiveFacts:
     log_dirs: tuple[LogDir, ...]
 
     def replicas_of(self, partition: TopicPartition) -> tuple[int, ...]:
-        """Where they are, or will be when its reassignment is over."""
+        """Return where the replicas are, or will be when the partition's reassignment is over."""
         reassignment = self.reassignments.get(partition)
         removing = reassignment.removing if reassignment else ()
         return tuple(broker for broker in self.partitions[partition].replicas if broker not in removing)

@@ -54,7 +54,8 @@ class CollectionAssignment:
     moves: Mapping[BrokerKey, BrokerMove] = field(default_factory=lambda: MappingProxyType({}))
 
     def share_of(self, member: str, incarnation: str) -> frozenset[BrokerKey]:
-        """What the process may collect; nothing when another one sits in its place, or while the leader misses it.
+        """Return what the process may collect; nothing when another one sits in its place, or while the leader misses
+        it.
 
         A process that knows that it is missed has no time left to count on: the delay after which others get its
         brokers began before it heard of that.

@@ -46,12 +46,12 @@ class Directory:
         return tuple(machine for machine in self.machines if not machine.cluster)
 
     def brokers_of(self, name: str) -> dict[int, Broker]:
-        """As `placed_brokers`, of one cluster."""
+        """Return the placed brokers of one cluster, as `placed_brokers`."""
         cluster = self.cluster(name)
         return placed_brokers(name, cluster.brokers if cluster is not None else (), self.machines)
 
     def of_cluster(self, name: str) -> Directory:
-        """Without what belongs to other clusters; machines that are free stay."""
+        """Return the directory without what belongs to other clusters; machines that are free stay."""
         return Directory(
             clusters=tuple(cluster for cluster in self.clusters if cluster.name == name),
             machines=tuple(machine for machine in self.machines if machine.cluster in ("", name)),

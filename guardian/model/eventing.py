@@ -31,7 +31,7 @@ _MAX_VALUE_CHARS = 200
 
 
 def of_ticket(event_id: int, before: Ticket | None, after: Ticket) -> Event | None:
-    """What happened to the ticket; None when nothing did."""
+    """Tell what happened to the ticket; None when nothing did."""
     if before == after:
         return None
     last = after.history[-1] if after.history else None
@@ -67,7 +67,7 @@ def of_throttles(
     *,
     was_over: bool = False,
 ) -> list[Event]:
-    """What changed of the throttles that the ticket set, and of the rates that it may take; none when nothing did.
+    """Tell what changed of the throttles that the ticket set, and of the rates that it may take; none when nothing did.
 
     `ticket` is the one after the change. A ticket that is over takes nothing any more, whatever its last rates were;
     `was_over`: it was so before the change. Ids count up from `event_id`; what MAX_EVENTS have no room for, the last
@@ -98,7 +98,9 @@ def of_throttles(
 
 
 def of_protection(event_id: int, at_ms: int, before: Protection, after: Protection) -> list[Event]:
-    """What changed of the throttles and quotas that protect a cluster's disks; ids and bounds as of `of_throttles`."""
+    """Tell what changed of the throttles and quotas that protect a cluster's disks; ids and bounds as of
+    `of_throttles`.
+    """
     cluster = after.cluster
     changes = [*_lever_changes(before.levers, after.levers), *changes_of(before.intents, after.intents)]
     subject = f"protection of cluster {cluster}"
@@ -156,7 +158,7 @@ def standing(ticket: Ticket) -> Event | None:
 
 
 def changes_of(before: Iterable[OwnedSetting], after: Iterable[OwnedSetting]) -> Iterator[ThrottleChange]:
-    """By key. Of several values that may stand there, the last one is the one that is wanted."""
+    """Yield the changes by key. Of several values that may stand there, the last one is the one that is wanted."""
     was, now = _values(before), _values(after)
     for key in sorted(was.keys() | now.keys()):
         (kind, name, setting) = key

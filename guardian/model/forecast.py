@@ -46,5 +46,7 @@ class Forecast:
 
     @property
     def is_short(self) -> bool:
-        """Whether the past is too short to tell a week's wave from a trend: the band does not know of it then."""
+        """Return whether the past is too short to tell a week's wave from a trend: the band does not know of it
+        then.
+        """
         return self.outlook is not Outlook.UNKNOWN and self.span_days < _TWO_WEEKS

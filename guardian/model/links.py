@@ -174,7 +174,7 @@ class LinkUse:
 
     @property
     def share(self) -> float:
-        """Of the capacity, in the busiest minute; 0 where the capacity is unknown."""
+        """Return the share of the capacity in the busiest minute; 0 where the capacity is unknown."""
         return self.peak_bits_per_s / self.line.bits_per_s if self.line.bits_per_s else 0.0
 
     @property

@@ -32,7 +32,7 @@ def _short(paths: Collection[str]) -> dict[str, str]:
 
 
 def _alike(paths: Sequence[tuple[str, ...]]) -> int:
-    """How many of their first parts are the same in all."""
+    """Return how many of their first parts are the same in all paths."""
     return len(list(itertools.takewhile(lambda part: len(set(part)) == 1, zip(*paths, strict=False))))
 
 

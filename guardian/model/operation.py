@@ -139,7 +139,7 @@ class Ask:
 
     @property
     def hook_action(self) -> HookAction | None:
-        """What its hook will be asked to do; None: nothing."""
+        """Return what the ticket's hook will be asked to do; None: nothing."""
         traits = self.kind.traits
         if traits.has_batches:
             return HookAction.RESTART

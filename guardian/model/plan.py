@@ -257,7 +257,9 @@ class Plan:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order of the moves is meant: they say what they serve. Plans from files and older ones do not."""
+        """Return whether the order of the moves is meant: they say what they serve. Plans from files and older ones do
+        not.
+        """
         return any(move.goal for move in self.moves)
 
     @property

@@ -126,18 +126,18 @@ class PlannerSettings(Section):
 
     @property
     def limits(self) -> tuple[float, float, float, float]:
-        """Of CPU, NW_IN, NW_OUT and DISK, as Resource has them."""
+        """Return the limits of CPU, NW_IN, NW_OUT and DISK, as Resource has them."""
         return self.cpu_limit, self.network_limit, self.network_limit, self.disk_limit
 
     def excludes(self, topic: str) -> bool:
-        """Whether the topic is pinned."""
+        """Return whether the topic is pinned."""
         return any(is_named(topic, pattern) for pattern in self.excluded_topics)
 
     def leaders_of(self, topic: str) -> int:
-        """How many of its partitions each broker leads at least."""
+        """Return how many of the topic's partitions each broker leads at least."""
         return max((least for pattern, least in self.min_leaders if is_named(topic, pattern)), default=0)
 
 
 def is_named(topic: str, pattern: str) -> bool:
-    """By its name, or by the beginning of it and a star."""
+    """Return whether the pattern names the topic: by its name, or by the beginning of it and a star."""
     return topic.startswith(pattern[:-1]) if pattern.endswith("*") else topic == pattern

@@ -97,7 +97,9 @@ class EffectiveQuota:
 
 
 def effective_quota(quotas: Quotas, key: str, client: QuotaClient) -> EffectiveQuota | None:
-    """What holds for the client now; None: nothing. Of a client whose user is not known, by its client id alone."""
+    """Return the quota that holds for the client now; None: nothing. Of a client whose user is not known, by its client
+    id alone.
+    """
     for entity in _ranks(client):
         value = quotas.get(entity, {}).get(key)
         if value is not None:
@@ -106,7 +108,7 @@ def effective_quota(quotas: Quotas, key: str, client: QuotaClient) -> EffectiveQ
 
 
 def own_entity(client: QuotaClient) -> QuotaEntity:
-    """Where a quota hits this client and, as far as can be, nobody else."""
+    """Return where a quota hits this client and, as far as can be, nobody else."""
     return QuotaEntity(client.user, client.client_id)
 
 

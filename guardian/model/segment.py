@@ -32,5 +32,5 @@ _NEXT: dict[RemoteLogSegmentState | None, frozenset[RemoteLogSegmentState]] = {
 
 
 def is_valid_transition(current: RemoteLogSegmentState | None, target: RemoteLogSegmentState) -> bool:
-    """Whether a segment may go from `current` (None: not stored) to `target`."""
+    """Return whether a segment may go from `current` (None: not stored) to `target`."""
     return current == target or target in _NEXT[current]

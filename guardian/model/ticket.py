@@ -208,10 +208,10 @@ class Ticket:
 
     @property
     def approved_moves(self) -> int:
-        """How many moves the one approval is for: those of the whole sequence."""
+        """Return how many moves the one approval is for: those of the whole sequence."""
         return self.part.moves if self.part is not None else self.moves
 
     @property
     def approved_bytes(self) -> int:
-        """How much the one approval lets copy: what the whole sequence copies."""
+        """Return how many bytes the one approval lets copy: what the whole sequence copies."""
         return self.part.bytes_to_copy if self.part is not None else self.bytes_to_copy

@@ -211,7 +211,7 @@ class Broker:
 
     @property
     def reporter_endpoint(self) -> str:
-        """Where its metrics are collected; empty: nowhere."""
+        """Return where the broker's metrics are collected; empty: nowhere."""
         return self.reporter or self.registered_reporter
 
 
@@ -249,7 +249,7 @@ class Cluster:
 
 
 def broker_names(brokers: Sequence[int]) -> str:
-    """For people: "broker 3", "brokers 1, 2, 3, 4, 5 and 7 more"."""
+    """Name the brokers for people: "broker 3", "brokers 1, 2, 3, 4, 5 and 7 more"."""
     return f"{'broker' if len(brokers) == 1 else 'brokers'} {some(brokers, _NAMED)}"
 
 

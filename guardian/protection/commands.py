@@ -106,7 +106,9 @@ def release(
 
 
 def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -> Sequence[pb.ProtectionLever]:
-    """By the same decision as the leader's, on what it holds and sees now. Raises NotFound where that is nothing."""
+    """Decide as the leader does what a release would let go, on what it holds and sees now. Raises NotFound where that
+    is nothing.
+    """
     held = protection_from_proto(report.held)
     unhealthy = sorted(DiskKey(each.disk.broker, each.disk.disk) for each in report.disks)
     after, gone = released(held, broker, disk, 0, "", unhealthy)

@@ -55,7 +55,7 @@ def _as_dict(change: Change) -> dict[str, Any]:
 
 
 def _differences(change: Change) -> list[tuple[str, str | None, str | None]]:
-    """In the words of the file."""
+    """Return the differences in the words of the file: name, before and after."""
     if isinstance(change, DropEntry | DropCluster):
         return []
     if isinstance(change, PutCluster) or isinstance(change.entry, SharedDocument):

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"changes\[(\d+)\]: ")
 
 
 def text_of(file: Path) -> str:
-    """Of a file, or of standard input for "-". Raises InvalidInput."""
+    """Read the text of a file, or of standard input for "-". Raises InvalidInput."""
     try:
         raw = sys.stdin.buffer.read(_MAX_BYTES + 1) if str(file) == "-" else _start_of(file)
         if len(raw) > _MAX_BYTES:
@@ -42,7 +42,7 @@ def _start_of(file: Path) -> bytes:
 
 
 def known(client: GuardianClient) -> KnownFederation:
-    """What is stored now. Each page is of its own moment: a change is made only at the revision that was read."""
+    """Read what is stored now. Each page is of its own moment: a change is made only at the revision that was read."""
     entries = {}
     for table in (*DIRECTORY_TABLES, pb.DOCUMENTS):
         for message in client.federation(table):
@@ -99,8 +99,9 @@ def _carried_out(client: GuardianClient, changes: Changes) -> Iterator[str]:
 
 
 def register(client: GuardianClient, put: PutCluster) -> int:
-    """How many brokers it has. All that are known are named, so that nothing of them is lost: the server refuses that
-    while one of them is away."""
+    """Register the cluster and return how many brokers it has. All that are known are named, so that nothing of them is
+    lost: the server refuses that while one of them is away.
+    """
     cluster = put.cluster
     brokers = tuple(Broker(each.id, idc=each.idc, reporter=each.reporter) for each in cluster.brokers)
     asked = replace(cluster, brokers=brokers, sampling_paused="")
@@ -131,7 +132,7 @@ def _change(client: GuardianClient, changes: Sequence[EntryChange], *, dry_run: 
 
 
 def _placed(error: GuardianError, changes: Sequence[EntryChange]) -> GuardianError:
-    """With the place of the entry that it is about: the server tells its number, or its name."""
+    """Return the error with the place of the entry that it is about: the server tells its number, or its name."""
     message = str(error)
     match = _NUMBER.match(message)
     if match and int(match[1]) < len(changes):

@@ -12,8 +12,9 @@ from guardian.model.wire.lines import lines_from_proto
 
 
 def read_directory(client: GuardianClient) -> Directory:
-    """With the lines between IDCs, unless the members' file of them is wrong, which is said on stderr: little depends
-    on them. Raises Unavailable when no member answers."""
+    """Read the directory with the lines between IDCs. Where the members' file of lines is wrong they are left out,
+    which is said on stderr: little depends on them. Raises Unavailable when no member answers.
+    """
     entries = (entry for table in DIRECTORY_TABLES for entry in client.federation(table))
     return directory_of_entries(client.list_clusters(), entries, _links(client))
 

@@ -408,7 +408,7 @@ def _plan(
     *,
     dry_run: bool,
 ) -> None:
-    """As `guardian plan preallocate` does it."""
+    """Plan the topic's partitions as `guardian plan preallocate` does it."""
     from guardian.model.tasks import ExpandTopic
     from guardian.planning.commands.plan.carrying_out import carry_out
     from guardian.planning.commands.plan.overrides import Overrides
@@ -434,7 +434,7 @@ def _plan(
 
 
 def _partitions(client: GuardianClient, cluster: str, topic: str) -> int:
-    """How many the topic has; 0: it does not exist. The cluster is known to be registered."""
+    """Return how many partitions the topic has; 0: it does not exist. The cluster is known to be registered."""
     try:
         report = client.durability(cluster, [topic])
     except NotFound:

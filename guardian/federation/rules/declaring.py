@@ -150,7 +150,7 @@ def changes(declared: Declaration, known: KnownFederation, actor: str, *, prune:
 
 
 def differences(before: Any, after: Any) -> tuple[Difference, ...]:
-    """Of two values of one class, or, where there was none, what the new one says."""
+    """Return the differences of two values of one class, or, where there was none, what the new one says."""
     if isinstance(after, SharedDocument):
         return _document_differences(before, after)
     found = []

@@ -242,7 +242,7 @@ def _require_registered(request: pb.RegisterReporterRequest, views: Views) -> tu
 def confirm(
     asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str], known: Cluster | None = None
 ) -> Cluster:
-    """What was asked for, completed and checked by what Kafka says of itself and by what was registered before.
+    """Complete and check what was asked for by what Kafka says of itself and by what was registered before.
 
     Brokers that were not named are added; racks that were not given are Kafka's, data centres those of the rack.
     A broker that is `known` keeps its label and state, unless another than the default is given: an operator who

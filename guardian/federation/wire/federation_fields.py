@@ -45,7 +45,7 @@ class Field:
 
 
 def read_fields(node: Node, fields: Mapping[str, Field]) -> dict[str, Any]:
-    """By the model's names, those that are there."""
+    """Read those fields that are there, by the model's names."""
     return {fields[name].stands_for: fields[name].read(given) for name, given in node.only(tuple(fields)).items()}
 
 
@@ -148,7 +148,7 @@ def other_factors(node: Node) -> tuple[IdcPlacement, ...]:
 
 
 def topic_id(node: Node) -> bytes:
-    """As Kafka prints it."""
+    """Read a topic id as Kafka prints it."""
     found = node.string("use Kafka's topic id, 22 characters")
     try:
         raw = base64.b64decode(found + "=" * (-len(found) % 4), altchars=b"-_", validate=True)

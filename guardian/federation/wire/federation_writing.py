@@ -85,7 +85,7 @@ def _one_idc_racks(cluster: Cluster) -> Iterator[tuple[str, str]]:
 
 
 def _agree(known: KnownFederation, rack: str, idc: str) -> bool:
-    """Whether the rack is in this data centre in all clusters, so that it can be said once."""
+    """Return whether the rack is in this data centre in all clusters, so that it can be said once."""
     return all(broker.idc == idc for each in known.clusters for broker in each.brokers if broker.rack == rack)
 
 

@@ -95,7 +95,7 @@ _LABEL_USES = ((MACHINES, "*", "label"), (TOPICS, "*", "*", "label"), (TENANTS, 
 
 
 def read(text: str, file: str) -> Declaration:
-    """What the file declares. Raises InvalidInput that says file:line, field, value and fix."""
+    """Read what the file declares. Raises InvalidInput that says file:line, field, value and fix."""
     root = parse(text, file)
     sections = root.only(SECTIONS)
     if "version" not in sections:
@@ -168,7 +168,7 @@ def _idc_of_rack(idcs: Node | None) -> dict[str, str]:
 
 
 def _links(links: Node | None, idcs: Node | None) -> LinkSettings | None:
-    """As the file of the members would be read."""
+    """Read lines and networks as the file of the members would be read; None where there are none."""
     networks = {
         idc: [each.string("use a prefix, such as 10.1.0.0/16") for each in _list_of(given, "networks")]
         for idc, node in (idcs.mapping("") if idcs is not None else ())
@@ -266,7 +266,9 @@ def _require_declared(sections: Mapping[str, Node]) -> None:
 
 
 def _at(node: Node, steps: Sequence[str]) -> Iterator[tuple[str, Node]]:
-    """What is written in the places under the node that was read already: `*` is any field or item, `@` any key."""
+    """Yield what is written in the places under the node that was read already: `*` is any field or item, `@` any
+    key.
+    """
     if not steps:
         yield (str(node.value) if node.value is not None else ""), node
         return

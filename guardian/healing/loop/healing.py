@@ -114,7 +114,9 @@ class Healer:
         return self._policies
 
     def status(self) -> tuple[Mapping[str, ClusterHealing], int]:
-        """What was decided last, by cluster, and since when this leader looks. Raises Unavailable on a follower."""
+        """Return what was decided last, by cluster, and since when this leader looks, in ms. Raises Unavailable on a
+        follower.
+        """
         _, leads_since_ms = self._findings.known()
         with self._lock:
             memory = self._memory if self._leads_since_ms == leads_since_ms else {}
@@ -143,8 +145,9 @@ class Healer:
         return said
 
     def why_not_move(self, cluster: str) -> str:
-        """Why nothing is to be moved there by itself, whatever the mode; empty: it may be. Raises Unavailable on a
-        follower."""
+        """Say why nothing is to be moved there by itself, whatever the mode; empty: it may be. Raises Unavailable on a
+        follower.
+        """
         _, leads_since_ms = self._findings.known()
         with self._lock:
             memory = self._memory.get(cluster) if self._leads_since_ms == leads_since_ms else None
@@ -340,7 +343,7 @@ class Healer:
 
 
 def task_of(cure: Cure) -> Task:
-    """What a planner is asked for."""
+    """Return the task that a planner is asked for. Raises InvalidInput."""
     if cure.relief is not None:
         relief = cure.relief
         return MigrateIdc(relief.policy, relief.topics) if relief.policy else Leaders(relief.topics, relief.away_from)
@@ -386,7 +389,7 @@ def _idle(tickets: Sequence[Ticket], views: Views) -> dict[str, Idle]:
 
 
 def _fitting(plan: Plan) -> Plan:
-    """As many moves, from the first on, as one ticket holds: the next one has the rest."""
+    """Cut the plan to as many moves, from the first on, as one ticket holds: the next one has the rest."""
     left, moves = MAX_EXECUTION_BYTES, []
     for move in plan.moves:
         left -= move_to_proto(move).ByteSize()

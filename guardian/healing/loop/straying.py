@@ -62,7 +62,9 @@ class StrayGuard:
         self._said: dict[str, _Said] = {}  # by cluster
 
     def __call__(self, seen: ClusterLook, admin: KafkaAdmin) -> list[str]:
-        """What was found and done about it, in sentences. Raises GuardianError when the plan does not fit any more."""
+        """Look for strays and return in sentences what was found and done about it. Raises GuardianError when the plan
+        does not fit any more.
+        """
         if not seen.excluded:
             return []
         views = self._store.read_local()
@@ -143,7 +145,9 @@ class StrayGuard:
 
 
 def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
-    """By removals that are under way. Other tickets about brokers, such as a rolling restart, move nothing off them."""
+    """Return the brokers that removals under way empty. Other tickets about brokers, such as a rolling restart, move
+    nothing off them.
+    """
     return frozenset(
         broker
         for ticket in views.driven_tickets(cluster)

@@ -138,12 +138,14 @@ def emptying_lately(tickets: Iterable[Ticket], broker: int, now_ms: int) -> list
 
 
 def was_withdrawn(ticket: Ticket) -> bool:
-    """By healing itself, as in a storm: that is nobody's word against another one."""
+    """Return whether healing itself withdrew the ticket, as in a storm: that is nobody's word against another one."""
     said = [past for past in ticket.history if past.state in _REFUSALS]
     return bool(said) and said[-1].actor is Agent.HEALING
 
 
 def was_refused(ticket: Ticket) -> bool:
-    """By somebody: the executor only carries out what somebody has said, so the last word that counts is a person's."""
+    """Return whether somebody refused the ticket. The executor only carries out what somebody has said, so the last
+    word that counts is a person's.
+    """
     said = [past for past in ticket.history if past.state in _REFUSALS]
     return bool(said) and said[-1].actor is not Agent.HEALING

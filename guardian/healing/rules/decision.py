@@ -89,8 +89,9 @@ def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
 
 
 def _storm(policy: HealingPolicy, known: Known) -> str:
-    """Why nothing is moved. Those that wait out their grace period count; those whose replicas are elsewhere by now
-    don't."""
+    """Say why nothing is moved; empty when there is no storm. Those that wait out their grace period count; those whose
+    replicas are elsewhere by now don't.
+    """
     troubled = {
         broker
         for trouble in known.troubles
@@ -108,9 +109,10 @@ def _storm(policy: HealingPolicy, known: Known) -> str:
 
 
 def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble], soon: Sequence[Trouble], now_ms: int) -> Cure:
-    """For the gravest; dead brokers and broken disks together, slow disks of one broker, those that are due
-    `soon` too, everything else one at a time: what leaves a slow disk must not go to another slow one, nor back to one
-    that was emptied."""
+    """Choose the cure of the gravest trouble. Dead brokers and broken disks are cured together, and slow disks of one
+    broker, those that are due `soon` too; everything else one at a time. What leaves a slow disk must not go to another
+    slow one, nor back to one that was emptied.
+    """
     first = due[0]
     together = [first]
     emptied: frozenset[tuple[int, str]] = frozenset()
@@ -143,7 +145,7 @@ def _braked(trouble: Trouble, known: Known) -> Verdict:
 
 
 def _brakes(known: Known, storm: str, now_ms: int) -> Iterable[TicketAct]:
-    """What a storm stops, and what goes on after one."""
+    """Return what a storm stops, and what goes on after one."""
     if storm:
         return [_stopped(ticket, storm) for ticket in known.tickets if _is_moving(ticket)]
     return _resumed(known, now_ms)
@@ -177,7 +179,7 @@ def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
 
 
 def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
-    """What a storm has paused goes on when it has been calm for a while."""
+    """Resume what a storm has paused when it has been calm for a while."""
     if now_ms - known.calm_since_ms < CALM_MS:
         return
     for ticket in known.tickets:

@@ -40,8 +40,9 @@ class Relief:
 
 
 def relief_of(crossers: Sequence[Crosser], cluster: str, places: ClusterPlaces) -> Relief | None:
-    """For the largest of the cluster's that something can be planned for, and all others that the same plan helps;
-    None: there is none. `crossers` are of one line and direction, the largest first."""
+    """Find the relief for the largest of the cluster's crossers that something can be planned for, and all others that
+    the same plan helps. None: there is none. `crossers` are of one line and direction, the largest first.
+    """
     own = [crosser for crosser in crossers if crosser.cluster == cluster]
     first = next((crosser for crosser in own if _helps(crosser, places)), None)
     if first is None:
@@ -68,8 +69,9 @@ def cluster_of(crossers: Iterable[Crosser], places: Mapping[str, ClusterPlaces])
 
 
 def _helps(crosser: Crosser, places: ClusterPlaces) -> bool:
-    """Whether there is something to plan. A consumer reads in its own IDC when a replica is there; what is written, or
-    replicated, into an IDC ends only when nothing of the topic is to be there."""
+    """Return whether there is something to plan. A consumer reads in its own IDC when a replica is there; what is
+    written, or replicated, into an IDC ends only when nothing of the topic is to be there.
+    """
     to_idc = crosser.direction.to_idc
     policy = places.policies.get(crosser.topic)
     if policy is not None:

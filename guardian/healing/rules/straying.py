@@ -91,7 +91,9 @@ def strays(
     partitions: Mapping[TopicPartition, PartitionState],
     leave: Collection[TopicPartition] = (),
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """By partition, the excluded brokers that it has strayed to; `leave` are those that somebody moves already."""
+    """Return by partition the excluded brokers that it has strayed to; `leave` are those that somebody moves
+    already.
+    """
     held = {cordon.broker_id: cordon.held for cordon in cordons if not cordon.is_lifted}
     found: dict[TopicPartition, tuple[int, ...]] = {}
     for partition, state in sorted(partitions.items()):
@@ -143,7 +145,7 @@ def relocate(
 
 
 def evidence(plan: Plan) -> list[str]:
-    """What was seen, a line for each partition, and how many more there are."""
+    """Return what was seen, a line for each partition, and how many more there are."""
     lines = [f"{move.partition} is on brokers {list(move.original_brokers)}: {move.reason}" for move in plan.moves]
     return _first(lines)
 
@@ -165,7 +167,7 @@ def idempotency_key(plan: Plan, tickets: Iterable[Ticket]) -> str:
 
 
 def why_not_now(tickets: Iterable[Ticket], now_ms: int) -> str:
-    """Why no ticket is made for strays of this cluster now, by its tickets; empty: make one."""
+    """Say why no ticket is made for strays of this cluster now, by its tickets; empty: make one."""
     ours = [ticket for ticket in tickets if ticket.kind == KIND]
     under_way = next((ticket for ticket in ours if not ticket.state.is_over), None)
     if under_way is not None:
@@ -183,7 +185,7 @@ def _first(lines: list[str]) -> list[str]:
 
 
 def _room(log_dir: LogDir, disk_limit: float, disk_reserve: float) -> float:
-    """As planners count it, without what they know of growth."""
+    """Return the log dir's room as planners count it, in bytes, without what they know of growth."""
     if log_dir.total_bytes < 0 or log_dir.usable_bytes < 0:
         return math.inf
     held = sum(each.size_bytes for each in (*log_dir.replicas.values(), *log_dir.future_replicas.values()))
@@ -192,12 +194,14 @@ def _room(log_dir: LogDir, disk_limit: float, disk_reserve: float) -> float:
 
 
 def _most_room(room: Mapping[int, Mapping[str, float]], broker: int) -> float:
-    """In one log dir; -1 where the broker has told of none that is online."""
+    """Return the most room in one log dir, in bytes; -1 where the broker has told of none that is online."""
     return max(room.get(broker, {}).values(), default=-1.0)
 
 
 def _placed(broker: int, size: int, room: dict[str, float]) -> ReplicaPlacement:
-    """In the log dir with most room, of which it takes its part; where all are alike to us, the broker chooses."""
+    """Place a replica in the log dir with most room, of which it takes its part; where all are alike to us, the broker
+    chooses.
+    """
     path = max(sorted(room), key=lambda each: room[each])
     is_free_to_choose = len(room) == 1 or all(map(math.isinf, room.values()))
     room[path] -= size

@@ -82,8 +82,9 @@ class Trouble:
 
 
 def troubles(watch: Watch, cluster: str, of_lines: Iterable[Trouble] = ()) -> tuple[Trouble, ...]:
-    """Of one cluster, the gravest first, with those `of_lines` that fall to it. Findings that no plan cures are left
-    out."""
+    """Return the troubles of one cluster, the gravest first, with those `of_lines` that fall to it. Findings that no
+    plan cures are left out.
+    """
     found = [
         _trouble(subject, seen, watch)
         for subject, seen in watch.seen.items()
@@ -93,16 +94,17 @@ def troubles(watch: Watch, cluster: str, of_lines: Iterable[Trouble] = ()) -> tu
 
 
 def has_lines(watch: Watch) -> bool:
-    """Whether a line between IDCs is among what was seen."""
+    """Return whether a line between IDCs is among what was seen."""
     return any(subject.kind is FindingKind.LINE_NEAR_LIMIT for subject in watch.seen)
 
 
 def line_troubles(
     watch: Watch, places: Mapping[str, ClusterPlaces], tickets: Iterable[Ticket]
 ) -> Mapping[str, tuple[Trouble, ...]]:
-    """By cluster, the lines near their limits that fall to it: a line is of no one cluster, its relief is planned in
-    one. That is where a ticket for it is open already, or else where the most can be done about it. `tickets` are all
-    of healing's own."""
+    """Return by cluster the lines near their limits that fall to it: a line is of no one cluster, its relief is planned
+    in one. That is where a ticket for it is open already, or else where the most can be done about it. `tickets` are
+    all of healing's own.
+    """
     own = [ticket for ticket in tickets if not ticket.state.is_over]
     found: dict[str, tuple[Trouble, ...]] = {}
     for subject, seen in watch.seen.items():
@@ -133,8 +135,9 @@ def _trouble(subject: Subject, seen: Seen, watch: Watch) -> Trouble:
 
 
 def is_seen(watch: Watch, cluster: str) -> bool:
-    """Whether the last looks at the cluster's brokers and replicas succeeded: then what is not among the troubles is
-    none."""
+    """Return whether the last looks at the cluster's brokers and replicas succeeded: then what is not among the
+    troubles is none.
+    """
     lasts = [watch.looks.get(Place(each, cluster), LastLook()) for each in (Detector.BROKERS, Detector.REPLICAS)]
     return all(last.looked_at_ms > last.failed_at_ms for last in lasts) and not why_wait(watch, cluster)
 
@@ -162,7 +165,7 @@ def troubled_brokers(found: Iterable[Trouble]) -> frozenset[int]:
 
 
 def covers(ticket: Ticket, subject: Subject) -> bool:
-    """Whether the ticket was made because of this, among others."""
+    """Return whether the ticket was made because of this, among others."""
     kind, cluster, name = subject
     return ticket.cluster == cluster and any((each.kind, each.subject) == (kind, name) for each in ticket.troubles)
 

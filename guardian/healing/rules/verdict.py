@@ -196,7 +196,7 @@ def _grace_s(policy: HealingPolicy, trouble: Trouble) -> float:
 
 
 def _unplannable(known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
-    """What a planner need not be asked about."""
+    """Return the verdict on what a planner need not be asked about; None: ask it."""
     if trouble.subject.kind is FindingKind.SLOW_DISK:
         if not trouble.log_dirs:
             sentence = (
@@ -232,7 +232,7 @@ def _slow_disks(known: Known, broker: int, now_ms: int) -> set[str]:
 def _after_tickets(
     policy: HealingPolicy, known: Known, trouble: Trouble, newest: Ticket | None, now_ms: int
 ) -> Verdict | None:
-    """What an earlier ticket for the same means for a new one; None when nothing is against it."""
+    """Return what an earlier ticket for the same means for a new one; None when nothing is against it."""
     if newest is None:
         return None
     last = newest.history[-1] if newest.history else None

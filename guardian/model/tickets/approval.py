@@ -155,7 +155,7 @@ class ApprovalPolicy:
 
 
 def everybody(*, author_may_approve: bool = True) -> ApprovalPolicy:
-    """What holds without a file."""
+    """Return the policy that holds without a file."""
     return ApprovalPolicy(
         (
             ApprovalRule("everybody", approvers=("*",), author_may_approve=author_may_approve),
@@ -189,7 +189,7 @@ def source_of(file: str, revision: int) -> str:
 
 
 def parse_window(text: str) -> Window:
-    """Of "Mon-Fri 22:00-06:00", "Sun 08:00-12:00" or "22:00-06:00", of every day. Raises InvalidInput."""
+    """Parse "Mon-Fri 22:00-06:00", "Sun 08:00-12:00" or "22:00-06:00", of every day. Raises InvalidInput."""
     match = _WINDOW.fullmatch(text)
     numbers = [int(match[group]) for group in (3, 4, 5, 6)] if match else []
     if not match or numbers[1] > 59 or numbers[3] > 59:

@@ -37,7 +37,7 @@ def name_of(name: str, agent: int) -> str:
 
 
 def shown_actor(record: federation_pb2.AuditRecord) -> str:
-    """Who it was, for people: a name that nobody has proven is marked so."""
+    """Name for people who it was: a name that nobody has proven is marked so."""
     return f"{record.actor} (unproven)" if record.proof == pb.PROOF_CLAIMED else record.actor
 
 

@@ -63,7 +63,9 @@ def require_broker_id_given(message: pb.FederationEntry) -> None:
 
 
 def entry_from_proto(message: pb.FederationEntry) -> Entry:
-    """Without its revision. Raises InvalidInput when a field is wrong, or the entry is of no known kind."""
+    """Read an entry without its revision. Raises InvalidInput when a field is wrong, or the entry is of no known
+    kind.
+    """
     field = message.WhichOneof("entry")
     if field is None:
         raise InvalidInput("the entry is empty: give a machine, tenant, topic, idc_policy, exclusion or document")

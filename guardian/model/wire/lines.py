@@ -22,7 +22,7 @@ def lines_to_proto(settings: LinkSettings, clients: Iterable[ClientPlace], remar
 
 
 def lines_from_proto(report: pb.LinesReport) -> LinkSettings:
-    """As the members' file has them."""
+    """Read the lines as the members' file has them."""
     lines = [read(Line, line) for line in report.lines]
     networks = [(ip_network(prefix), idc) for prefix, idc in report.networks.items()]
     return LinkSettings(

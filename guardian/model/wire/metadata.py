@@ -59,7 +59,7 @@ def max_staleness_s_in(metadata: Metadata | None) -> float | None:
 
 
 def actor_in(metadata: Metadata | None) -> str:
-    """Who asks; empty when it is not said. Raises InvalidInput for what could not be shown to people."""
+    """Return who asks; empty when it is not said. Raises InvalidInput for what could not be shown to people."""
     value = _text(metadata, ACTOR) or ""
     if len(value) > _MAX_ACTOR_CHARS or not value.isprintable():
         raise InvalidInput(

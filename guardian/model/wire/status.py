@@ -72,12 +72,14 @@ _MAX_DETAIL_BYTES = 2000
 
 
 def told_of(error: Exception) -> Told:
-    """What is no GuardianError is UNAVAILABLE by gRPC, since another member may answer, and 500 by HTTP."""
+    """Return what the error is called. What is no GuardianError is UNAVAILABLE by gRPC, since another member may
+    answer, and 500 by HTTP.
+    """
     return next((told for kind, told in TOLD.items() if isinstance(error, kind)), _OTHERS)
 
 
 def status_of(error: Exception) -> grpc.StatusCode:
-    """What the client may conclude."""
+    """Return the status code from which the client may conclude what to do."""
     return told_of(error).code
 
 

@@ -44,7 +44,7 @@ class ProtectionStore(Protocol):
         """Registered clusters, and those that something is still held in; a linearizable read. Raises Unavailable."""
 
     def protection(self, cluster: str) -> Protection:
-        """What is held in the cluster; nothing at revision 0 before anything was."""
+        """Return what is held in the cluster; nothing at revision 0 before anything was."""
 
     def held_keys(self, cluster: str) -> frozenset[ConfigKey]:
         """The configuration keys that tickets hold there."""
@@ -68,7 +68,7 @@ class Watch(Protocol):
         """None: nothing is unhealthy there, and nothing is held. Raises GuardianError."""
 
     def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
-        """What came of the look, for people."""
+        """Tell what came of the look, for people."""
 
 
 class Protector:
@@ -185,7 +185,7 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
 def _also_read(
     topics: Collection[str], committed: Mapping[str, Mapping[TopicPartition, int]], members: Collection[GroupMember]
 ) -> frozenset[str]:
-    """What else those clients read that read these topics: a quota holds there too, on brokers not looked at."""
+    """Return what else those clients read that read these topics: a quota holds there too, on brokers not looked at."""
     groups = {group for group, offsets in committed.items() if not _topics(offsets).isdisjoint(topics)}
     clients = {member.client_id for member in members if member.group in groups}
     theirs = {member.group for member in members if member.client_id in clients}

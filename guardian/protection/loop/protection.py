@@ -340,7 +340,9 @@ class DiskWatch:
             self._told[cluster] = told
 
     def _seen(self, cluster: str) -> _Seen:
-        """What was seen in a former term is of another time: other samples lie between."""
+        """Return what was seen in this term. What was seen in a former one is of another time: other samples lie
+        between.
+        """
         term = self._store.status().term
         with self._lock:
             if term != self._term:
@@ -424,7 +426,7 @@ class _Seen:
                 past.popleft()
 
     def span(self, from_ms: int, expected: Mapping[str, float]) -> Span | None:
-        """From the oldest look of the window to the newest."""
+        """Return the span from the oldest look of the window to the newest; None: there are not two."""
         clusters = [each for each in self.clusters if each.at_ms >= from_ms]
         if len(clusters) < 2:
             return None
@@ -441,7 +443,9 @@ class _Seen:
 def _told(
     view: View | None, seen: _Seen, brokers: Sequence[Broker], looks: Collection[int], silent: Sequence[str]
 ) -> Told:
-    """With what keeps from knowing more: `looks` are brokers that answered, `silent` says why others did not."""
+    """Return what to tell, with what keeps from knowing more. `looks` are brokers that answered, `silent` says why
+    others did not.
+    """
     asked = {broker.id for broker in brokers if broker.id in seen.until_ms}
     mute = sorted(broker.id for broker in brokers if broker.id in asked and not broker.reporter_endpoint)
     unjudged = sorted({broker.id for broker in brokers} - seen.judged - asked) if seen.asked_at_ms else []

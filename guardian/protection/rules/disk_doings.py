@@ -98,7 +98,7 @@ ClientLoads = Mapping[QuotaClient, Mapping[int, float]]
 
 
 def doings(span: Span, disks: Iterable[DiskKey]) -> tuple[Doing, ...]:
-    """Of these disks: the abnormal ones first, the largest first."""
+    """Return the doings of these disks: the abnormal ones first, the largest first."""
     wanted = set(disks)
     sizes = _Sizes(span.now.values())
     readings = _Readings(span, sizes)
@@ -115,8 +115,9 @@ def doings(span: Span, disks: Iterable[DiskKey]) -> tuple[Doing, ...]:
 
 
 def client_loads(span: Span) -> ClientLoads:
-    """From what groups have committed meanwhile, on the brokers that they read from. How many bytes that is can't be
-    told of a topic that has no replica on the brokers that were looked at."""
+    """Compute the loads of clients from what groups have committed meanwhile, on the brokers that they read from. How
+    many bytes that is can't be told of a topic that has no replica on the brokers that were looked at.
+    """
     loads: dict[QuotaClient, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for reading in _Readings(span, _Sizes(span.now.values())).all():
         if reading.client is not None:
@@ -174,7 +175,7 @@ class _Readings:
                 self._of[partition].append(_Reading(group, partition, offset, rate, client, shares, is_measured))
 
     def on(self, broker: int, partition: TopicPartition) -> Iterator[_Reading]:
-        """With what of it is read from the broker."""
+        """Yield the partition's readings with what of them is read from the broker."""
         for reading in self._of.get(partition, []):
             share = reading.shares.get(broker, 0.0)
             if share:
@@ -186,8 +187,9 @@ class _Readings:
 
 
 def _shares(span: Span, partition: TopicPartition, client: QuotaClient | None) -> dict[int, float]:
-    """From which replicas the client reads: as often as each of those that tell saw it. One that the leader's broker
-    did not see reads where nobody has looked; one that no replica saw, though all tell, is too new to be known."""
+    """Return from which replicas the client reads: as often as each of those that tell saw it. One that the leader's
+    broker did not see reads where nobody has looked. One that no replica saw, though all tell, is too new to be known.
+    """
     state = span.cluster.partitions.get(partition)
     if state is None:
         return {}
@@ -204,7 +206,7 @@ def _shares(span: Span, partition: TopicPartition, client: QuotaClient | None) -
 
 
 def _clients(span: Span) -> dict[tuple[str, TopicPartition], QuotaClient]:
-    """Who reads a partition for a group. A client id that several users have is nobody's for certain."""
+    """Return who reads a partition for a group. A client id that several users have is nobody's for certain."""
     users: dict[str, set[str]] = defaultdict(set)
     for look in span.now.values():
         for client_id, seen in look.users.items():

@@ -147,7 +147,7 @@ class _Draft:
 
 
 def since_ms(protection: Protection, disk: DiskKey) -> int:
-    """From when on the disk's condition counts: its last step; 0: there was none."""
+    """Return from when on the disk's condition counts: its last step, in ms; 0: there was none."""
     return dict(protection.stepped_ms).get(disk, 0)
 
 
@@ -160,8 +160,9 @@ def last_reasons(
     cluster: ClusterLook,
     now_ms: int,
 ) -> dict[LeverIdentity, int]:
-    """When each lever last had a reason, which is an abnormal doing, after one more look; `before` is what came of the
-    look before. Of disks that were not `told` of nobody knows that there is none now."""
+    """Return when each lever last had a reason, which is an abnormal doing, after one more look. `before` is what came
+    of the look before. Of disks that were not `told` of nobody knows that there is none now.
+    """
     found = reasons(doings, loads, cluster)
     return {
         lever.identity: now_ms
@@ -256,8 +257,9 @@ def _drop_moved(draft: _Draft, view: View) -> None:
 
 
 def _drop_needed(draft: _Draft, view: View) -> None:
-    """What was right when a replica was held back may be wrong by now: redundancy comes before the disk, and who has
-    caught up leaves room to the others."""
+    """Drop levers, or partitions of them, that were right but may be wrong by now. Redundancy comes before the disk,
+    and who has caught up leaves room to the others.
+    """
     for lever in list(draft.levers):
         refusals = {partition: why_no_more(lever, partition, view.cluster) for partition in partitions_of(lever)}
         needed = {partition: why for partition, why in refusals.items() if why}
@@ -339,7 +341,7 @@ def _tighten(
     settings: ProtectionSettings,
     now_ms: int,
 ) -> bool:
-    """Whether something was cut."""
+    """Cut something more for the disk and return whether that was done."""
     offered = candidates(disk, view.doings, view.loads, view.cluster, settings.floor, view.held)
     draft.remarks.extend(offered.remarks)
     levers = {lever.identity: lever for lever in draft.levers}
@@ -442,7 +444,7 @@ def _raise(draft: _Draft, lever: Lever, factor: float, reason: str, now_ms: int)
 
 
 def _wants_more(lever: Lever, view: View) -> bool:
-    """Whether what it holds back moves nearly as much as it may."""
+    """Return whether what the lever holds back moves nearly as much as it may."""
     offered = candidates(lever.disk, view.doings, view.loads, view.cluster, 1).found
     moved = next((each.rate for each in offered if each.identity == lever.identity), 0.0)
     return moved >= _USED * lever.value
@@ -460,7 +462,7 @@ def _what(held: Lever | Candidate) -> str:
 
 
 def without_debts(protection: Protection, settled: frozenset[ConfigKey]) -> Protection:
-    """What a controller has put back is owed no more."""
+    """Remove debts that a controller has settled: what it has put back is owed no more."""
     owed = tuple(intent for intent in protection.intents if ConfigKey.of(intent) not in settled)
     return replace(protection, intents=owed)
 

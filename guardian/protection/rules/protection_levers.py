@@ -109,7 +109,9 @@ def candidates(
     floor: int,
     held: frozenset[ConfigKey] = frozenset(),
 ) -> Candidates:
-    """Of the abnormal doings of one disk. `held` are keys that tickets use: no replica can be listed there."""
+    """Return what could be held back of the abnormal doings of one disk. `held` are keys that tickets use: no replica
+    can be listed there.
+    """
     mine = [doing for doing in queue if doing.disk == disk and doing.is_abnormal]
     remarks: list[str] = []
     found = [*_quotas(disk, mine, loads, cluster, floor, remarks), *_rates(disk, mine, cluster, floor, held, remarks)]
@@ -177,13 +179,15 @@ def _quota(
 
 
 def least_of_quota(disk: DiskKey, subject: str, loads: ClientLoads, floor: int) -> int:
-    """What must flow through a client's quota, as far as it is known: it holds on all other brokers as well."""
+    """Return what must flow through a client's quota, as far as it is known, in bytes/s: it holds on all other brokers
+    as well.
+    """
     elsewhere = _elsewhere(disk, QuotaEntity.of_name(subject), loads)
     return max(floor, round(HEADROOM * elsewhere)) if math.isfinite(elsewhere) else floor
 
 
 def _why_unknown(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads, cluster: ClusterLook) -> str:
-    """Why nobody knows what must flow through the client's quota; empty when it is known."""
+    """Say why nobody knows what must flow through the client's quota; empty when it is known."""
     if cluster.silent_coordinators:
         silent = broker_names(sorted(cluster.silent_coordinators))
         return f"{silent} did not tell all consumer groups, so that how much it reads elsewhere is not known"
@@ -205,8 +209,9 @@ def _elsewhere(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads) -> float:
 
 
 def reasons(doings: Iterable[Doing], loads: ClientLoads, cluster: ClusterLook) -> frozenset[LeverIdentity]:
-    """What abnormal doings could be held back by. A client that reads nothing at present is no reason, nor is one whose
-    needs on other brokers nobody knows."""
+    """Return what abnormal doings could be held back by. A client that reads nothing at present is no reason, nor is
+    one whose needs on other brokers nobody knows.
+    """
     found: set[LeverIdentity] = set()
     for doing in doings:
         if not doing.is_abnormal:
@@ -258,7 +263,7 @@ def _rates(
 
 
 def why_not(partition: TopicPartition, cluster: ClusterLook) -> str:
-    """Why its replicas that catch up are not to be held back; empty when they may be."""
+    """Say why the partition's replicas that catch up are not to be held back; empty when they may be."""
     if partition in cluster.reassignments:
         return f"{partition} is being moved: its move has a throttle of its own"
     state = cluster.partitions.get(partition)
@@ -270,13 +275,14 @@ def why_not(partition: TopicPartition, cluster: ClusterLook) -> str:
 
 
 def is_held(kind: LeverKind, partition: TopicPartition, held: frozenset[ConfigKey]) -> bool:
-    """Whether a ticket uses the list that the partition's replicas would come onto, or would have to leave."""
+    """Return whether a ticket uses the list that the partition's replicas would come onto, or would have to leave."""
     return kind in _ENTRY_KEYS and ConfigKey(TOPIC, partition.topic, _ENTRY_KEYS[kind]) in held
 
 
 def lists_for(kind: LeverKind, broker: int, settings: Iterable[OwnedSetting], held: frozenset[ConfigKey]) -> bool:
-    """Whether replicas of the broker may still be on a list that a ticket uses now: whatever rate is set counts for
-    them."""
+    """Return whether replicas of the broker may still be on a list that a ticket uses now: whatever rate is set counts
+    for them.
+    """
     return any(
         ConfigKey.of(setting) in held and any(str(entry).endswith(f":{broker}") for entry in setting.values)
         for setting in settings
@@ -285,8 +291,9 @@ def lists_for(kind: LeverKind, broker: int, settings: Iterable[OwnedSetting], he
 
 
 def why_no_more(lever: Lever, partition: TopicPartition, cluster: ClusterLook) -> str:
-    """Why the lever is for the partition no longer; empty while it is. Kafka counts what replicas in sync copy of a
-    listed partition too: it would leave nothing to those that still catch up."""
+    """Say why the lever is for the partition no longer; empty while it is. Kafka counts what replicas in sync copy of a
+    listed partition too: it would leave nothing to those that still catch up.
+    """
     refusal = why_not(partition, cluster)
     if refusal:
         return refusal
@@ -298,7 +305,9 @@ def why_no_more(lever: Lever, partition: TopicPartition, cluster: ClusterLook) -
 
 
 def least_of(kind: LeverKind, disk: DiskKey, entries: Iterable[str], doings: Iterable[Doing], floor: int) -> int:
-    """What must flow through a replication rate for all that it lists, also what is not abnormal at present."""
+    """Return what must flow through a replication rate for all that it lists, in bytes/s; also for what is not abnormal
+    at present.
+    """
     listed = set(entries)
     flows: dict[TopicPartition, float] = defaultdict(float)
     for doing in doings:
