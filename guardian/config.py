@@ -373,7 +373,7 @@ class ServerConfig:
 
     @property
     def audit_url(self) -> str:
-        """Where client activity is kept; empty: nowhere."""
+        """Return where client activity is kept; empty: nowhere."""
         if self.audit.url is not None:
             return self.audit.url
         return "" if self.peers or self.join else str(self.data / "activity")
@@ -385,7 +385,7 @@ class ServerConfig:
 
     @property
     def client_address(self) -> str:
-        """Where clients reach this member."""
+        """Return where clients reach this member."""
         return self.advertise or self.grpc
 
     def __post_init__(self) -> None:
@@ -439,7 +439,9 @@ class ServerConfig:
             )
 
     def _check_secrets(self) -> None:
-        """What is in that folder can be named by who registers a cluster, and is sent to its brokers."""
+        """Check that no secret of the member is in the folder of secrets. What is in that folder can be named by who
+        registers a cluster, and is sent to its brokers. Raises InvalidInput.
+        """
         if self.secrets is None:
             return
         folder = self.secrets.resolve()
@@ -468,7 +470,9 @@ class ServerConfig:
                 self._check_shared("audit.url", self.audit_url)
 
     def _check_shared(self, name: str, place: str) -> None:
-        """Of all members: one that is on another host can't reach a path of this one."""
+        """Check that all members can reach the place: one that is on another host can't reach a path of this one.
+        Raises InvalidInput.
+        """
         if _scheme(name, place):
             return
         distant = [peer for peer, endpoint in self.peers.items() if not is_loopback(endpoint)]
@@ -515,7 +519,7 @@ def is_loopback(endpoint: str) -> bool:
 
 
 def cautions_of(config: ServerConfig) -> tuple[str, ...]:
-    """What a member may be started with, though hardly anybody means it: a sentence each, with the fix."""
+    """Return what a member may be started with, though hardly anybody means it: a sentence each, with the fix."""
     cautions = []
     if config.grpc_tls is not None and config.security is None:
         cautions.append(

@@ -59,7 +59,7 @@ class Span:
                 self._span.add_link(link)
 
     def called(self, name: str) -> None:
-        """What it is turned out only now."""
+        """Name the span anew, when it turns out only now what it is."""
         if self._span is not None:
             self._span.update_name(name)
 
@@ -160,7 +160,7 @@ def span(
 
 
 def headers() -> tuple[tuple[str, str], ...]:
-    """For a call that belongs to what is under way here."""
+    """Return the headers for a call that belongs to what is under way here."""
     if _provider is None:
         return ()
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
@@ -171,7 +171,7 @@ def headers() -> tuple[tuple[str, str], ...]:
 
 
 def ids() -> dict[str, str]:
-    """Of the span under way, for log lines; empty where there is none."""
+    """Return the ids of the span under way, for log lines; empty where there is none."""
     if _provider is None:
         return {}
     from opentelemetry import trace  # noqa: PLC0415

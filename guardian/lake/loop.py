@@ -244,7 +244,7 @@ def _in_groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _end_of(directory: str) -> int | None:
-    """In ms since the epoch, of hour=2026-11-21T14; None for what is no hour."""
+    """Return the end of hour=2026-11-21T14 in ms since the epoch; None for what is no hour."""
     try:
         start = datetime.strptime(directory, "hour=%Y-%m-%dT%H").replace(tzinfo=UTC)
     except ValueError:

@@ -203,5 +203,5 @@ def hour_of(at_ms: int) -> str:
 
 
 def directory_of(table: str, cluster: str, at_ms: int) -> str:
-    """Where a table's rows of one cluster and hour lie, relative to the lake."""
+    """Return where a table's rows of one cluster and hour lie, relative to the lake."""
     return f"{table}/cluster={cluster}/hour={hour_of(at_ms)}"

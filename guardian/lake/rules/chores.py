@@ -47,7 +47,7 @@ NOTHING = Chores()
 
 
 def chores(hour_end_ms: int, files: Mapping[str, LakeFile], now_ms: int, times: LakeTimes) -> Chores:
-    """What an hour's directory needs now. `hour_end_ms` in ms since the epoch."""
+    """Decide what an hour's directory needs now. `hour_end_ms` in ms since the epoch."""
     if hour_end_ms < now_ms - times.retention_ms:
         return Chores(expired=True)
     abandoned = [

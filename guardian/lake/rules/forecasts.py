@@ -18,12 +18,14 @@ _FAR_DAYS = 3650.0
 def disk_full(
     broker: int, log_dir: str, at_ms: Floats, used_bytes: Floats, total_bytes: float, limit: float = 1.0
 ) -> Forecast:
-    """When a log dir's disk is full to `limit`, a share of `total_bytes`. The arrays are [n], ascending in time."""
+    """Forecast when a log dir's disk is full to `limit`, a share of `total_bytes`. The arrays are [n], ascending in
+    time.
+    """
     return _forecast(broker, log_dir, "disk", at_ms, used_bytes, total_bytes * limit)
 
 
 def hot_broker(broker: int, resource: str, at_ms: Floats, load: Floats, capacity: float, limit: float) -> Forecast:
-    """When the load reaches `limit`, a share of `capacity`, at the height of the day.
+    """Forecast when the load reaches `limit`, a share of `capacity`, at the height of the day.
 
     What grows is the day's busiest time, so the trend is that of each day's 95th percentile once there are four days.
     """

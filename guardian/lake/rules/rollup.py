@@ -155,7 +155,7 @@ def _numbers(column: pa.ChunkedArray) -> Ints:
 
 
 def _ranks(texts: pa.ChunkedArray) -> Ints:
-    """Of each its place in the order of the alphabet."""
+    """Return for each text its place in the order of the alphabet."""
     coded = texts.combine_chunks()
     if not isinstance(coded, pa.DictionaryArray):
         coded = coded.dictionary_encode()
@@ -164,14 +164,16 @@ def _ranks(texts: pa.ChunkedArray) -> Ints:
 
 
 def _changes(values: Ints) -> Bools:
-    """Where a value is not the one before; the first is not."""
+    """Flag where a value is not the one before; the first is not."""
     changed = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=changed[1:])
     return changed
 
 
 def _steps(samples: _Samples) -> tuple[Ints, Ints, Bools]:
-    """For each sample, since the one before: how long, messages gained, and whether both are of one life, going on."""
+    """Return for each sample, since the one before, how long, messages gained, and whether both are of one life, going
+    on.
+    """
     lasts, gained = _since(samples.of("at_ms")), _since(samples.of("log_end_offset"))
     same_life = ~_changes(samples.replica) & (_since(samples.of("broker_started_at_ms")) == 0)
     # A truncated log goes backwards within one life.
@@ -193,7 +195,7 @@ def _led(samples: _Samples, lasts: Ints, gained: Ints, forward: Bools) -> _Pairs
 
 
 def _served(samples: _Samples, lasts: Ints, gained: Ints, forward: Bools) -> _Pairs:
-    """What followers gave to consumers, where their broker led nothing of the topic all the while."""
+    """Return what followers gave to consumers, where their broker led nothing of the topic all the while."""
     given = _since(samples.of("topic_bytes_out_total"))
     leads = samples.of("is_leader") > 0
     follows_only = np.bincount(samples.topic, leads) == 0
@@ -210,7 +212,7 @@ def _together(samples: _Samples, at: Ints) -> Ints:
 
 
 def _shares(group: Ints, gained: Ints) -> Floats:
-    """Of each member in what its group gained; alike when it gained nothing."""
+    """Return the share of each member in what its group gained; alike when it gained nothing."""
     total, members = np.bincount(group, gained), np.bincount(group)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = gained / total[group]
@@ -218,7 +220,9 @@ def _shares(group: Ints, gained: Ints) -> Floats:
 
 
 def _one_kind(samples: _Samples, led: _Pairs, served: _Pairs, begins: Ints) -> tuple[_Pairs, Bools]:
-    """Of a replica that did both only what it led. Beside the pairs, whether each replica led in its own."""
+    """Keep of a replica that did both only what it led. Beside the pairs, return whether each replica led in its
+    own.
+    """
     index = np.cumsum(_changes(samples.replica)) - 1
     has_led = np.zeros(len(begins), dtype=np.bool_)
     has_led[index[led.sample]] = True
