@@ -53,7 +53,7 @@ class Tool(NamedTuple):
     def _run(
         self, command: str, done: str, read: Callable[[dict[str, Any]], T], stdin: IO[str] | None = None
     ) -> Iterator[T]:
-        """What the tool's lines say, of which the last must confirm how many there were."""
+        """Yield what the tool's lines say, of which the last must confirm how many there were. Raises InvalidInput."""
         if not self.classpath:
             raise InvalidInput(
                 f"--remote is {self.url} and --classpath is empty: give the plugin's jar, Hadoop's client jars and its "
@@ -104,7 +104,7 @@ class _End(NamedTuple):
 
 
 def parse(line: str, read: Callable[[dict[str, Any]], T]) -> T | _End:
-    """What a line says, or at the end how many files there were. Raises InvalidInput for what is neither."""
+    """Parse what a line says, or at the end how many files there were. Raises InvalidInput for what is neither."""
     try:
         found = json.loads(line)
         return _End(int(found["files"])) if found.get("end") else read(found)

@@ -109,7 +109,7 @@ class Scope:
 def compare(
     before: Metadata, files: Iterable[StoredFile], after: Metadata, scope: Scope, now_ms: int, older_than_ms: int
 ) -> Comparison:
-    """What differs between the metadata, as read before and after the listing, and the files."""
+    """Compare the metadata, as read before and after the listing, with the files."""
     held, foreign, elsewhere = _sorted_out(files, scope)
     finished = _finished_throughout(before, after)
     old_ms = now_ms - older_than_ms
@@ -136,7 +136,7 @@ _Finished = dict[SegmentName, LiveSegment]
 
 
 def _sorted_out(files: Iterable[StoredFile], scope: Scope) -> tuple[_Held, list[StoredFile], list[StoredFile]]:
-    """By segment; those that are no segment's; those of other clusters."""
+    """Sort the files: by segment; those that are no segment's; those of other clusters."""
     held: _Held = {}
     foreign: list[StoredFile] = []
     elsewhere: list[StoredFile] = []
@@ -184,7 +184,7 @@ def _faults(finished: _Finished, held: _Held, scope: Scope) -> Iterator[Fault]:
 def _strays(
     foreign: Sequence[StoredFile], held: _Held, finished: _Finished, known: frozenset[SegmentName], scope: Scope
 ) -> tuple[tuple[Strays, ...], list[StoredFile]]:
-    """By place; and the files that are too young to tell."""
+    """Return the strays by place, and the files that are too young to tell."""
     partitions = {name[:2] for name in known} | {one[1:] for one in scope.partitions}
     deleted = {one[1:] for one in scope.deleted}
     places: dict[tuple[bytes, int, StrayReason], list[StoredFile]] = {}

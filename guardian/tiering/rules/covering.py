@@ -29,7 +29,7 @@ class OffsetRange(NamedTuple):
 
     @property
     def offsets(self) -> int:
-        """How many."""
+        """Return how many offsets there are."""
         return self.last - self.first + 1
 
 
@@ -43,7 +43,7 @@ class Coverage:
 
     @property
     def whole(self) -> OffsetRange | None:
-        """From the first to the last covered offset; None when nothing is covered."""
+        """Return the range from the first to the last covered offset; None when nothing is covered."""
         return OffsetRange(self.covered[0].first, self.covered[-1].last) if self.covered else None
 
 
@@ -56,7 +56,7 @@ class _Piece(NamedTuple):
 
 
 def coverage(segments: Iterable[LiveSegment]) -> Coverage:
-    """Of the finished ones among the segments of one partition."""
+    """Compute the coverage of the finished ones among the segments of one partition."""
     finished = [segment for segment in segments if segment.is_finished and segment.leader_epochs]
     newest_first = sorted(finished, key=lambda one: (max(one.leader_epochs), one.end_offset), reverse=True)
     lineage: dict[int, OffsetRange] = {}
@@ -74,7 +74,7 @@ def coverage(segments: Iterable[LiveSegment]) -> Coverage:
 
 
 def _pieces(segment: LiveSegment) -> list[_Piece]:
-    """By epoch, that is by offset."""
+    """Cut the segment into pieces by epoch, that is by offset."""
     epochs = sorted(segment.leader_epochs)
     starts = [max(segment.leader_epochs[epoch], segment.start_offset) for epoch in epochs]
     ends = [*(start - 1 for start in starts[1:]), segment.end_offset]

@@ -65,7 +65,7 @@ class GonePartition:
 
     @property
     def last_sign_ms(self) -> int:
-        """When it was last claimed, changed or written to; 0: never."""
+        """Return when it was last claimed, changed or written to, in ms; 0: never."""
         claim = self.summary.claim if self.summary is not None else None
         signs = [segment.at_ms for segment in self.segments] + [file.modified_ms for file in self.files]
         return max([*signs, claim.claimed_at_ms if claim is not None else 0])
@@ -78,7 +78,7 @@ class GonePartition:
 
     @property
     def has_head(self) -> bool:
-        """Whether it can still be deleted from the store."""
+        """Return whether it can still be deleted from the store."""
         return self.summary is not None and not self.summary.is_deleted
 
     @property
@@ -101,7 +101,7 @@ class Leftovers:
 
     @property
     def stray_segments(self) -> int:
-        """Of which there are files, but no metadata."""
+        """Return how many segments there are of which there are files, but no metadata."""
         unknown = (one for one in self.strays if one.reason is StrayReason.UNKNOWN_SEGMENT)
         return len({file.segment for one in unknown for file in one.files})
 
@@ -159,8 +159,9 @@ def leftovers(
     now_ms: int,
     older_than_ms: int,
 ) -> Leftovers:
-    """What may be swept of one cluster and its store. `metadata` was read before and after the files were listed;
-    `scope` and `summaries` are as of the second time, and `gone` was asked after that."""
+    """Decide what may be swept of one cluster and its store. `metadata` was read before and after the files were
+    listed; `scope` and `summaries` are as of the second time, and `gone` was asked after that.
+    """
     before, after = metadata
     old_ms = now_ms - older_than_ms
     found = gone_partitions(summaries, after, gone, files, scope.cluster_id)

@@ -26,7 +26,7 @@ from protos.guardian.v1.sessions_pb2 import SessionRef
 
 
 def command_of(checked: Checked, request: bytes, session: SessionRef | None, user: bytes, now_ms: int) -> bytes:
-    """What goes into the log: the checked `request`, and its place in the session of `user`."""
+    """Build what goes into the log: the checked `request`, and its place in the session of `user`."""
     if session is None:
         return append_command(checked.command, now_ms)
     use = SessionUse(session.id, session.sequence, session.answered_below, user, content_of(request))

@@ -110,7 +110,9 @@ class Follower:
             )
 
     def _note(self, changed: Changed) -> None:
-        """What changed is looked at; the smaller of the two sets decides what that costs."""
+        """Note the followed partitions that changed, to be looked at; the smaller of the two sets decides what that
+        costs.
+        """
         followed, partitions = self._followed, changed.partitions
         if changed.is_all:
             self._due.update(dict.fromkeys(followed))

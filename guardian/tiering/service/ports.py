@@ -61,8 +61,8 @@ class LeaderEpochs(Protocol):
     async def verified(
         self, cluster_id: str, broker_id: int, partitions: Sequence[tuple[bytes, int]], timeout_s: float
     ) -> list[int]:
-        """For each (topic id, partition) its leader epoch, where enough other brokers say that `broker_id` leads it; -1
-        where they do not within the time.
+        """Return for each (topic id, partition) its leader epoch, where enough other brokers say that `broker_id` leads
+        it; -1 where they do not within the time.
 
         Raises NotFound when the cluster is not registered, InvalidInput when it has too few brokers, ClusterUnavailable
         and Unavailable.

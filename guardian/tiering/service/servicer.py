@@ -145,14 +145,14 @@ class TieringServicer:
         return records_pb2.CommandReply.FromString(result)
 
     async def _look(self, context: _Context) -> Views:
-        """What is stored, as new as the client asks for; it is told how old."""
+        """Read what is stored, as new as the client asks for; it is told how old."""
         max_staleness_s = metadata.max_staleness_s_in(context.invocation_metadata())
         look = await self._group.look(self._timeout_s(context), max_staleness_s)
         context.set_trailing_metadata(((metadata.STALENESS_MS, str(math.ceil(look.staleness_s * 1000))),))
         return look.views
 
     async def _verified(self, request: tiering_pb2.ClaimPartitionsRequest, context: _Context) -> list[int]:
-        """For each partition the claimant's leader epoch. One claim is of one cluster."""
+        """Return for each partition the claimant's leader epoch. One claim is of one cluster. Raises InvalidInput."""
         if self._leader_epochs is None:
             raise InvalidInput(_UNVERIFIABLE)
         names = [partition_from_proto(partition) for partition in request.partitions]

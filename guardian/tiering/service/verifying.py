@@ -41,7 +41,7 @@ _log = structlog.get_logger(__name__)
 
 
 def judge(seen: Mapping[int, BrokerView], claimant: int, partitions: Sequence[PartitionOfId]) -> list[int]:
-    """For each partition the claimant's leader epoch, or NOT_VERIFIED. `seen` is what each broker said last."""
+    """Judge for each partition the claimant's leader epoch, or NOT_VERIFIED. `seen` is what each broker said last."""
     others = [view for broker, view in seen.items() if broker != claimant]
     return [_epoch([view for view in others if each in view.leaders], each, claimant) for each in partitions]
 
@@ -128,11 +128,11 @@ class _Connection:
         return inquiry.learned(asked, self._admin.seen_by(asked, inquiry.open_topics()))
 
     def retire(self) -> None:
-        """On the event loop; nobody asks here afterwards. `close` has to follow."""
+        """Retire on the event loop; nobody asks here afterwards. `close` has to follow."""
         self._is_retired = True
 
     def close(self) -> None:
-        """What is under way ends within the connection's own time-outs. On any thread but the loop's."""
+        """Close the connection. What is under way ends within its own time-outs. Call on any thread but the loop's."""
         self._thread.shutdown(wait=True)
         self._admin.close()
 
@@ -206,7 +206,7 @@ class LeaderFinder:
         return connection
 
     def close(self) -> None:
-        """When the loop has stopped."""
+        """Close all connections, when the loop has stopped."""
         connections, self._connections = self._connections, {}
         for connection in connections.values():
             connection.close()
