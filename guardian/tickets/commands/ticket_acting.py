@@ -70,7 +70,7 @@ class Act:
                 self.tell(client, change(client, ticket_id, actor(), self.reason))
 
     def tell(self, client: GuardianClient, ticket: Ticket) -> None:
-        """What has become of it, and how it goes on."""
+        """Tell what has become of the ticket, and how it goes on."""
         said(client, ticket, self.watch, self.output)
 
     def rehearse(

@@ -208,7 +208,9 @@ class TicketPages:
 
     @get("/tickets/{ticket_id}/live", VIEW)
     def ticket_live(self, request: Request, ticket_id: str) -> Response:
-        """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
+        """Stream the ticket's changes. Runs in a thread, since it asks first whether the person may see the ticket; the
+        stream holds none.
+        """
         person = self._web.user_of(request)
         self._detail(person, ticket_id)
         name = f"ticket {ticket_id} of {person!r}"
@@ -280,7 +282,7 @@ class TicketPages:
         return answer
 
     def _read_list(self, key: _ListKey) -> TicketPage:
-        """Of clusters that the person may see. The counts are of all clusters, whichever is chosen."""
+        """Read the tickets of clusters that the person may see. The counts are of all clusters, whichever is chosen."""
         client = self._web.client_for(key.person)
         page = client.ticket_page(key.cluster, states_of(key.state), "", key.after, _WINDOW, with_counts=True)
         counts = client.ticket_page(size=1, with_counts=True).counts if key.cluster else page.counts
@@ -348,7 +350,7 @@ class TicketPages:
         return self._plans.plan(self._web.client_for(person), ticket.plan_hash) if ticket.plan_hash else None
 
     def _look_at(self, person: Person, ticket_id: str) -> Look:
-        """What the pages ask for when they hear of it has been read already."""
+        """Look at the ticket for its live page. What the pages ask for when they hear of it has been read already."""
         client = self._web.client_for(person)
         with client.allow_stale(_LIVE_STALENESS_S):
             detail = self._tickets.read((person, ticket_id), lambda: self._read_detail(person, ticket_id))
@@ -383,7 +385,7 @@ class TicketPages:
 
 
 def actor_of(person: Person, named: str) -> str:
-    """Who acts: the one who has signed in, or, while nobody can, whom the form names. Raises InvalidInput."""
+    """Return who acts: the one who has signed in, or, while nobody can, whom the form names. Raises InvalidInput."""
     if person.name != LOCAL:
         return person.name
     name = named.strip()
@@ -393,7 +395,7 @@ def actor_of(person: Person, named: str) -> str:
 
 
 def remember_name(request: Request, answer: Response, named: str) -> None:
-    """For the next form."""
+    """Remember the name for the next form."""
     name = named.strip()
     if name and name.isascii() and name.isprintable() and len(name) <= _LONGEST_NAME and not set(name) & set(' ",;\\'):
         answer.set_cookie(
@@ -436,7 +438,7 @@ def _list_key(person: Person, cluster: str, state: str, after: str) -> _ListKey:
 
 
 def _counts(listed: TicketPage) -> dict[str, int]:
-    """What a person looks for first."""
+    """Count the tickets by what a person looks for first."""
     states: Counter[TicketState] = Counter()
     for (_, state), count in listed.counts.items():
         states[state] += count
@@ -455,7 +457,7 @@ def _of_list(listed: TicketPage) -> str:
 
 
 def _of_parts(ticket: Ticket, execution: Execution | None) -> dict[str, str]:
-    """Of the parts of a ticket's page that are asked for anew when they have changed."""
+    """Digest the parts of a ticket's page that are asked for anew when they have changed."""
     head = _digest(ticket, len(execution.foreign) if execution is not None else 0)
     return {"head": head, "tasks": _digest(execution.revision if execution is not None else 0, ticket.state)}
 

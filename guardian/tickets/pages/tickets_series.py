@@ -26,8 +26,9 @@ Steps = list[tuple[int, float | None]]
 
 
 def rate_steps(events: Iterable[Event]) -> dict[str, Steps]:
-    """By "broker 3" or "line east to west": each change of what copies may take. Of a ticket whose rates are fixed,
-    what was set in Kafka."""
+    """Return by "broker 3" or "line east to west" each change of what copies may take. Of a ticket whose rates are
+    fixed, return what was set in Kafka.
+    """
     adapted: dict[str, Steps] = {}
     fixed: dict[str, Steps] = {}
     for event in events:
@@ -89,8 +90,9 @@ def _held(steps: Steps, end_ms: int) -> Steps:
 def aligned(
     series: Mapping[str, Sequence[tuple[int, float | None]]], *, is_held: bool = False
 ) -> dict[str, list[object]]:
-    """`at` in s since the epoch, and for each of `labels` its `values` then: None where there is none. `is_held`: a
-    value holds until the next one."""
+    """Align the series: `at` in s since the epoch, and for each of `labels` its `values` then, None where there is
+    none. `is_held`: a value holds until the next one.
+    """
     times = sorted({at_ms for points in series.values() for at_ms, _ in points})
     columns: list[object] = []
     for points in series.values():

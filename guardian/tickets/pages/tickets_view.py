@@ -77,7 +77,7 @@ _ACTIONS: dict[TicketState, tuple[Action, ...]] = {
 
 
 def actions_of(ticket: Ticket, execution: Execution | None) -> tuple[Action, ...]:
-    """What the ticket's state allows; whether this person may is the member's to say."""
+    """Return what the ticket's state allows; whether this person may is the member's to say."""
     if ticket.follows_another and ticket.state in (S.DRAFT, S.PENDING):
         return (DISCARD,)  # the first of the sequence is approved, for all
     if ticket.state is S.PAUSED and execution is not None and _has_foreign(execution):
@@ -123,7 +123,7 @@ TICKET_COLUMNS: Columns[TicketRow] = {
 
 
 def ticket_text(row: TicketRow) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     ticket = row.ticket
     return f"{ticket.id} {ticket.cluster} {ticket.kind} {ticket.state.name} {ticket.author} {row.why}"
 
@@ -133,7 +133,7 @@ def ticket_rows(listed: Sequence[tuple[Ticket, Progress | None]]) -> list[Ticket
 
 
 def part_rows(parts: Sequence[tuple[Ticket, Progress | None]]) -> list[TicketRow]:
-    """Of a sequence, in the order in which its tickets run; none for a ticket that stands alone."""
+    """Return the rows of a sequence, in the order in which its tickets run; none for a ticket that stands alone."""
     return [_row(ticket, far) for ticket, far in parts]
 
 
@@ -228,7 +228,7 @@ def burn_chart(burning: BurnDown, now_ms: int) -> dict[str, list[float | int | N
 
 
 def _straight(size: int, begin_ms: int, end_ms: int | None, at_ms: int) -> float:
-    """What is left at a time, where all of it is gone by `end_ms`; None: it never is."""
+    """Return what is left at a time, where all of it is gone by `end_ms`; None: it never is."""
     if end_ms is None:
         return float(size)
     return size * (end_ms - at_ms) / (end_ms - begin_ms) if at_ms < end_ms else 0.0
@@ -278,18 +278,18 @@ TASK_COLUMNS: Columns[ExecutionTask] = {
 
 
 def task_text(task: ExecutionTask) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     brokers = " ".join(f"broker-{place.broker}" for place in (*task.move.original, *task.move.target))
     return f"{task.move.partition} {task.state.name} {brokers} {task.detail} {task.move.reason}"
 
 
 def tasks_of(plan: Plan) -> tuple[ExecutionTask, ...]:
-    """What a ticket that has not begun will do."""
+    """Return what a ticket that has not begun will do."""
     return tuple(ExecutionTask(number, move) for number, move in enumerate(plan.moves))
 
 
 def lowest_stage(tasks: Sequence[ExecutionTask]) -> int:
-    """Of what is not over."""
+    """Return the lowest stage of what is not over."""
     return min((task.move.stage for task in tasks if not task.state.is_over), default=0)
 
 
@@ -311,8 +311,9 @@ def task_row(ticket: Ticket, task: ExecutionTask, names: Mapping[str, str], stag
 
 
 def why(ticket: Ticket, task: ExecutionTask, stage: int) -> str:
-    """Why the partition is where it is; the executor's own words where it has any. `stage` is the lowest that is not
-    over."""
+    """Say why the partition is where it is; the executor's own words where it has any. `stage` is the lowest that is
+    not over.
+    """
     if task.detail:
         return task.detail
     if task.state is TaskState.PENDING:

@@ -23,7 +23,7 @@ _NAMED = 3
 
 
 def why_not(policy: ApprovalPolicy, ticket: Ticket, actor: str, now_ms: int) -> str:
-    """Why the actor may not approve the ticket now, in one sentence; empty when he may."""
+    """Say why the actor may not approve the ticket now, in one sentence; empty when he may."""
     about = [rule for rule in policy.rules if _is_about(rule, ticket)]
     against = {rule.name: _against(rule, ticket, now_ms) or _against_actor(rule, ticket, actor) for rule in about}
     if any(not why for why in against.values()):
@@ -85,7 +85,8 @@ def _given(ticket: Ticket) -> tuple[GivenApproval, ...]:
 
 
 def why_no_way_back(policy: ApprovalPolicy, ticket: Ticket, actor: str) -> str:
-    """Why the actor may not roll the ticket back; empty when he may: who made it, and who may approve its like at all.
+    """Say why the actor may not roll the ticket back; empty when he may: who made it, and who may approve its like at
+    all.
 
     To go back is what one does when something is wrong, so it waits for no window and knows no limit.
     """
@@ -105,7 +106,7 @@ def automatic(policy: ApprovalPolicy, ticket: Ticket, now_ms: int) -> ApprovalRu
 
 
 def why_expired(ticket: Ticket, now_ms: int) -> str:
-    """Why the ticket expires now; empty when it does not."""
+    """Say why the ticket expires now; empty when it does not."""
     at_ms = expires_at_ms(ticket)
     if not at_ms or now_ms < at_ms:
         return ""
@@ -115,8 +116,10 @@ def why_expired(ticket: Ticket, now_ms: int) -> str:
 
 
 def expires_at_ms(ticket: Ticket) -> int:
-    """When the ticket expires; 0 where it does not. A draft's time begins when it is submitted. Of a sequence only the
-    first ticket expires: the others end with it, and once it runs they wait for as long as that takes."""
+    """Return when the ticket expires, in ms; 0 where it does not. A draft's time begins when it is submitted. Of a
+    sequence only the first ticket expires: the others end with it, and once it runs they wait for as long as that
+    takes.
+    """
     if ticket.state not in (TicketState.PENDING, TicketState.APPROVED) or not ticket.expires_at_ms:
         return 0
     if ticket.follows_another:
@@ -143,14 +146,16 @@ def _is_about_kind(rule: ApprovalRule, ticket: Ticket) -> bool:
 
 
 def _is_by(authors: tuple[str, ...], author: str) -> bool:
-    """Whether one of the patterns is about the author. One that is the name of an agent means that agent only."""
+    """Return whether one of the patterns is about the author. One that is the name of an agent means that agent
+    only.
+    """
     if isinstance(author, Agent):
         return _matches(authors, author)
     return _matches(tuple(pattern for pattern in authors if not reads_as_agent(pattern)), author)
 
 
 def _against(rule: ApprovalRule, ticket: Ticket, now_ms: int) -> str:
-    """What the rule has against the ticket at this time; empty when nothing."""
+    """Say what the rule has against the ticket at this time; empty when nothing."""
     moves, size = ticket.approved_moves, ticket.approved_bytes
     if (rule.max_bytes or rule.max_moves) and not moves:
         return "limits what is moved, and this ticket does not say how much it moves"

@@ -34,7 +34,7 @@ class Barring:
     new_topics: Collection[str] = ()  # of which nobody has said anything yet
 
     def why_not(self, move: PartitionMove, broker: int) -> str:
-        """Why the broker may not get a replica of the partition; empty when it may."""
+        """Say why the broker may not get a replica of the partition; empty when it may."""
         exclusion = self.exclusions.get(broker)
         if exclusion is not None:
             return f"{exclusion.who} excluded from new replicas: {exclusion.why}"
@@ -47,7 +47,9 @@ class Barring:
 
 
 def barring(plan: Plan, directory: Directory, shared: Collection[str], now_ms: int) -> Barring:
-    """As it will be when the plan has been carried out: one that isolates a label gives it to brokers and topics."""
+    """Return what bars brokers, as it will be when the plan has been carried out: one that isolates a label gives it to
+    brokers and topics.
+    """
     labels = {number: each.label for number, each in directory.brokers_of(plan.cluster).items() if each.label}
     entries = directory.topics_of(plan.cluster)
     of_topics: dict[str, Collection[str]] = {**labels_by_topic(entries, directory.tenants)}

@@ -103,7 +103,9 @@ def _copied(task: ExecutionTask, copied: int, now_ms: int) -> _Copied:
 
 
 def _began_ms(ticket: Ticket, copies: Sequence[_Copied]) -> int | None:
-    """When the way that is shown began: the ticket's last start, or the first copy where history does not tell."""
+    """Return when the way that is shown began: the ticket's last start, or the first copy where history does not
+    tell.
+    """
     back = ticket.state in (TicketState.ROLLING_BACK, TicketState.ROLLED_BACK)
     wanted = TicketState.ROLLING_BACK if back else TicketState.RUNNING
     starts = [past.at_ms for past in ticket.history if past.state is wanted]
@@ -133,7 +135,7 @@ def _curve(copies: Sequence[_Copied]) -> _Curve:
 
 
 def _times(curve: _Curve, begin_ms: int, end_ms: int) -> list[int]:
-    """Where the curve bends; of many bends as many moments as a chart can show, evenly spread."""
+    """Return where the curve bends; of many bends as many moments as a chart can show, evenly spread."""
     inside = sorted({begin_ms, end_ms, *(at_ms for at_ms in curve.times if begin_ms <= at_ms <= end_ms)})
     if len(inside) <= MOST_POINTS:
         return inside
@@ -155,7 +157,7 @@ def _band(ticket: Ticket, far: Progress, curve: _Curve, now_ms: int) -> EndBand 
 
 
 def _band_without_a_past(far: Progress, now_ms: int, likely_ms: int) -> EndBand:
-    """What the throttle and the slots say of a ticket that is young."""
+    """Return what the throttle and the slots say of the end of a ticket that is young."""
     soon_ms = likely_ms if far.least_ms is None else now_ms + far.least_ms
     return EndBand(soon_ms, likely_ms, likely_ms if far.most_ms is None else now_ms + far.most_ms)
 
@@ -174,7 +176,7 @@ def _rates(ticket: Ticket, curve: _Curve, now_ms: int) -> Iterator[float]:
 
 
 def _spans(ticket: Ticket, now_ms: int) -> Iterator[tuple[int, int]]:
-    """When the ticket was in its present state."""
+    """Yield when the ticket was in its present state: begin and end, in ms."""
     ends = [*(past.at_ms for past in ticket.history[1:]), now_ms]
     for past, end in zip(ticket.history, ends, strict=True) if ticket.history else ():
         if past.state is ticket.state and end > past.at_ms:

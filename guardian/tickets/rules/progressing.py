@@ -52,7 +52,9 @@ def progress(ticket: Ticket, execution: Execution | None, now_ms: int, pacing: P
 
 
 def moved_ms(ticket: Ticket, now_ms: int) -> int:
-    """How long the ticket has been in its present state, or was before in the same: pauses are left out."""
+    """Return how long the ticket has been in its present state, or was before in the same, in ms: pauses are left
+    out.
+    """
     ends = [*(past.at_ms for past in ticket.history[1:]), now_ms]
     spans = zip(ticket.history, ends, strict=True) if ticket.history else ()
     return sum(max(end - past.at_ms, 0) for past, end in spans if past.state is ticket.state)
@@ -75,7 +77,7 @@ def finished(task: ExecutionTask) -> ExecutionTask:
 
 
 def bytes_of(move: PartitionMove, *, back: bool = False) -> int:
-    """What the move copies, there or back."""
+    """Return how many bytes the move copies, there or back."""
     if not back:
         return move.bytes_to_copy
     return _reversed(move).bytes_to_copy if move.original else 0
@@ -118,7 +120,7 @@ def _arrived(move: PartitionMove, observation: ClusterObservation, *, back: bool
 
 
 def _size(move: PartitionMove, broker: int, observation: ClusterObservation) -> int:
-    """Of the replica on the broker, and no more than was planned: producers write on."""
+    """Return the size of the replica on the broker, and no more than was planned: producers write on."""
     for log_dir in observation.log_dirs:
         if log_dir.broker == broker and move.partition in log_dir.replicas:
             return min(log_dir.replicas[move.partition].size_bytes, move.size_bytes)

@@ -37,14 +37,15 @@ _NAMED = 3
 
 
 def doubts(plan: Plan, observation: ClusterObservation, barred: str, max_age_ms: int, now_ms: int) -> tuple[str, str]:
-    """Why the plan must not start as it was approved, and why it should not; empty where it may. `barred` is what
-    somebody has said of its brokers since."""
+    """Say why the plan must not start as it was approved, and why it should not; empty where it may. `barred` is what
+    somebody has said of its brokers since.
+    """
     stale = why_stale(plan, observation) or barred
     return stale, stale or why_old(plan, max_age_ms, now_ms)
 
 
 def why_old(plan: Plan, max_age_ms: int, now_ms: int) -> str:
-    """Why the plan should be made anew though the cluster still fits it; empty when it need not."""
+    """Say why the plan should be made anew though the cluster still fits it; empty when it need not."""
     age_ms = now_ms - plan.made_at_ms
     if not plan.made_at_ms or not max_age_ms or age_ms <= max_age_ms:
         return ""
@@ -52,9 +53,10 @@ def why_old(plan: Plan, max_age_ms: int, now_ms: int) -> str:
 
 
 def why_beyond(ticket: Ticket, plan: Plan) -> str:
-    """Why the new plan needs an approval of its own; empty when that of the ticket covers it.
+    """Say why the new plan needs an approval of its own; empty when that of the ticket covers it.
 
-    A part of a sequence is planned anew with all that follows it: the task is that of the whole."""
+    A part of a sequence is planned anew with all that follows it: the task is that of the whole.
+    """
     if plan.cluster != ticket.cluster:
         return f"it is for cluster {plan.cluster}"
     part = ticket.part
@@ -83,8 +85,9 @@ def why_of_others(ticket: Ticket, plan: Plan, new: Plan, directory: Directory) -
 
 
 def is_at_its_end(decided: Step) -> bool:
-    """Whether nothing is left to do in this step's plan; what brokers that are down owe (a configuration to be put back
-    once a controller or they can be reached) holds up no new one."""
+    """Return whether nothing is left to do in this step's plan. What brokers that are down owe (a configuration to be
+    put back once a controller or they can be reached) holds up no new one.
+    """
     if decided.transition is not None:
         return True
     owed = {key for each in decided.effects if isinstance(each, SettleDebts) for key in each.values}
@@ -112,7 +115,7 @@ def counted_topics(tasks: Collection[ExecutionTask]) -> frozenset[str]:
 
 
 def grown(tasks: Collection[ExecutionTask], partitions: Collection[TopicPartition]) -> dict[str, tuple[int, int]]:
-    """By topic, how many partitions it had and has, where somebody else expanded it meanwhile."""
+    """Return by topic how many partitions it had and has, where somebody else expanded it meanwhile."""
     before: dict[str, int] = {}
     for task in tasks:
         topic = task.move.partition.topic
@@ -122,8 +125,9 @@ def grown(tasks: Collection[ExecutionTask], partitions: Collection[TopicPartitio
 
 
 def why_anew(tasks: Collection[ExecutionTask], expanded: Mapping[str, tuple[int, int]]) -> str:
-    """Why what a ticket is for should be planned anew at its end; empty when it need not. One that failed for another
-    reason than a lost broker ends, however its topics grew: somebody must look at it."""
+    """Say why what a ticket is for should be planned anew at its end; empty when it need not. One that failed for
+    another reason than a lost broker ends, however its topics grew: somebody must look at it.
+    """
     lost = [task for task in tasks if losing.is_lost(task)]
     failed = any(task.state is TaskState.FAILED and not losing.is_lost(task) for task in tasks)
     reasons = ["a broker died in mid-move"] if not all(map(losing.was_overtaken, lost)) else []
@@ -134,8 +138,9 @@ def why_anew(tasks: Collection[ExecutionTask], expanded: Mapping[str, tuple[int,
 
 
 def why_unmet(expanded: Mapping[str, tuple[int, int]], why_none: str, *, is_met: bool = False) -> str:
-    """What to say of a ticket that ends though topics grew: a new plan found nothing to move (`is_met`), or there is
-    none."""
+    """Say of a ticket that ends though topics grew that a new plan found nothing to move (`is_met`), or why there is
+    none. Empty where none grew.
+    """
     if not expanded:
         return ""
     if is_met:

@@ -66,7 +66,9 @@ def approve(ticket: Ticket, actor: str, reason: str, now_ms: int, policy: Approv
 
 
 def by_itself(ticket: Ticket, now_ms: int, policy: ApprovalPolicy) -> TicketTransition | None:
-    """What the leader does to a ticket without being asked: it expires it, or approves it where a rule says so."""
+    """Decide what the leader does to a ticket without being asked: it expires it, or approves it where a rule says
+    so.
+    """
     expired = why_expired(ticket, now_ms)
     if expired:
         return _transition(TicketState.EXPIRED, Agent.POLICY, expired, now_ms)
@@ -177,8 +179,8 @@ def require_adoptable(
 
 
 def why_another(ticket: Ticket, made: Plan | None, author: str, cluster: str, asked: Plan | Ask) -> str:
-    """Why a request is another one than that which made the ticket, though their idempotency keys are the same; empty
-    where it is its repetition. `made` is the ticket's plan.
+    """Say why a request is another one than that which made the ticket, though their idempotency keys are the same;
+    empty where it is its repetition. `made` is the ticket's plan.
 
     A ticket's plan lacks what was so already when it was made, and a standing rate's end is counted from the request. A
     plan that a planner made may be made once more for the repetition, from a cluster that has moved on: then it is the
@@ -212,9 +214,10 @@ def _is_repeated(made: PlanTask | None, asked: PlanTask | None) -> bool:
 
 
 def why_other_terms(ticket: Ticket, throttle: int, max_throttle: int, expires_in_ms: int) -> str:
-    """What a request with the key of this ticket asks for otherwise than that which made it: bytes/s, as
-    `throttle_asked` and `max_throttle_asked` give them, and for how long it may wait (0: as the policy says, which may
-    be another one by now, so that fits any; negative: for ever). Empty where it is its repetition.
+    """Say what a request with the key of this ticket asks for otherwise than that which made it; empty where it is its
+    repetition. Compared are bytes/s, as `throttle_asked` and `max_throttle_asked` give them, and for how long the
+    ticket may wait. Of that, 0 means as the policy says, which may be another one by now, so that it fits any;
+    negative: for ever.
 
     A ticket that was changed since it was made (its history stays in one state) no longer tells its first throttle.
     """

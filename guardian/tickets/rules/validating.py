@@ -257,7 +257,7 @@ def _known_log_dirs(broker: int, view: _View) -> tuple[LogDir, ...]:
 
 
 def _placements(partition: TopicPartition, state: PartitionState, view: _View) -> tuple[ReplicaPlacement, ...]:
-    """Where the replicas are, in Kafka's order; "any" where the broker is down or the log dir offline."""
+    """Return where the replicas are, in Kafka's order; "any" where the broker is down or the log dir offline."""
     placements = []
     for broker in state.replicas:
         if broker in view.description.brokers:
@@ -278,7 +278,8 @@ def _is_true(move: PartitionMove, present: tuple[ReplicaPlacement, ...], state: 
 
 
 def _check_fresh(move: PartitionMove, present: tuple[ReplicaPlacement, ...]) -> None:
-    """What the plan was made from must still be so. The order of replicas is Kafka's alone: metrics don't tell it.
+    """Check that what the plan was made from is still so. The order of replicas is Kafka's alone: metrics don't tell
+    it.
 
     A log dir is compared where both sides know it.
     """
