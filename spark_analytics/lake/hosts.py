@@ -26,7 +26,9 @@ Hosts = Mapping[int, Host]
 
 
 def hosts_of(directory: Directory) -> dict[str, Hosts]:
-    """By cluster. A machine's entry is right about its host, else the endpoint of its reporter tells."""
+    """Return by cluster which brokers are on one host. A machine's entry is right about its host, else the endpoint of
+    its reporter tells.
+    """
     names = {(machine.cluster, machine.broker_id): machine.host for machine in directory.machines if machine.cluster}
     for cluster in directory.clusters:
         for broker in cluster.brokers:

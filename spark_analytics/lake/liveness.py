@@ -140,7 +140,9 @@ def _on_broken(
 
 
 def _without_stale(replicas: pa.Table, present: Bools, lost: Bools) -> Bools:
-    """Where a leader that lives knows of no more replicas than live, what was lost has been made anew elsewhere."""
+    """Leave out stale replicas. Where a leader that lives knows of no more replicas than live, what was lost has been
+    made anew elsewhere.
+    """
     if not lost.any():
         return present
     partition, count = _partitions(replicas)

@@ -130,8 +130,9 @@ def columns_of(
     busy: Busy,
     disk_io: Mapping[tuple[int, str], float],
 ) -> ReplicaColumns:
-    """What each costs. `topics` are those of `replicas`, in its order; `disk_io` bytes/s of (broker id,
-    disk)."""
+    """Compute what each replica costs. `topics` are those of `replicas`, in its order; `disk_io` bytes/s of (broker id,
+    disk).
+    """
     log_dir = _log_dirs_of(cluster, replicas, log_dirs, broker_ids)
     key = replicas.topic * (int(replicas.partition.max(initial=0)) + 1) + replicas.partition
     _, partition = np.unique(key, return_inverse=True)

@@ -48,7 +48,7 @@ _TYPES: dict[pa.DataType, T.DataType] = {
 
 
 def model_rows(spark: SparkSession, lake_url: str, clusters: Sequence[str], window: Window) -> DataFrame:
-    """What is known of the clusters in the window: columns `kind` and `cluster`, and those of each kind.
+    """Read what is known of the clusters in the window: columns `kind` and `cluster`, and those of each kind.
 
     The columns of a kind are those of guardian.lake.model.windows.KINDS; those of other kinds are null, and so is what
     nothing tells. Raises InvalidInput when the lake or a cluster is not there.
@@ -101,7 +101,9 @@ def _replica_rows(spark: SparkSession, lake_url: str, clusters: Sequence[str], w
 
 
 def _by_broker(rows: DataFrame, files: Sequence[listing.Hour]) -> GroupedData:
-    """In tasks of a bounded size. The number of the broker comes first: rows are sorted by it fastest."""
+    """Group the rows in tasks of a bounded size. The number of the broker comes first: rows are sorted by it
+    fastest.
+    """
     tasks = min(_MAX_TASKS, 1 + sum(file.size_bytes for file in files) // _TASK_BYTES)
     return rows.repartition(tasks, "broker", "cluster").groupBy("broker", "cluster")
 

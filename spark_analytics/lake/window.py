@@ -139,7 +139,7 @@ def number(row: _Row, name: str, missing: float) -> float:
 
 
 def topic_facts(names: Sequence[str], told: Directory) -> list[TopicFacts]:
-    """What the topic directory says of these topics, in their order."""
+    """Return what the topic directory says of these topics, in their order."""
     entries = {topic.name: topic for topic in told.topics}
     return [
         TopicFacts(
@@ -197,8 +197,9 @@ def broker_facts(
     alive: bool,
     takes_nothing: bool,
 ) -> BrokerFacts:
-    """Where a broker and people differ, people are right about its IDC, the broker about its rack. How much of a shared
-    host's CPU is a broker's can't be told."""
+    """Return the facts of a broker. Where a broker and people differ, people are right about its IDC, the broker about
+    its rack. How much of a shared host's CPU is a broker's can't be told.
+    """
     machine = people.machines.get(broker)
     entry = placed(people.entries.get(broker) or Broker(broker), machine)
     cores = 0.0 if brokers_on(hosts, broker) > 1 else cores or (machine.cores if machine else 0)

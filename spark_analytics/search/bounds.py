@@ -117,12 +117,12 @@ def least(state: State, pool_of_slot: Ints, still: Bools, broken: Bools, targets
 
 
 def strict(found: Least) -> Least:
-    """What holds whether or not other targets are kept."""
+    """Return the bounds that hold whether or not other targets are kept."""
     return replace(found, cv_with_others=found.cv, max_with_others=found.max_over_mean)
 
 
 def stays_in_pools(state: State, pool_of_slot: Ints) -> bool:
-    """Whether each partition lies in one pool: then no step changes how much is in each."""
+    """Return whether each partition lies in one pool: then no step changes how much is in each."""
     first_of = pool_of_slot[state.first[:-1]]
     return bool((pool_of_slot == first_of[state.partition]).all())
 

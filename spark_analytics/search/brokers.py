@@ -176,7 +176,7 @@ def _stage(state: State, aim: Aim, price: Floats, times: int) -> None:
 
 
 def _exchange(state: State, aim: Aim, price: Floats) -> None:
-    """By the brokers that are furthest off in what is not met."""
+    """Exchange replicas by the brokers that are furthest off in what is not met."""
     short = _shortfall(state, aim, aim.insisted) > 1
     worst = np.where(state.pool >= 0, state.dev[:, short].max(axis=1, initial=-1.0), -np.inf)
     order = np.argsort(-worst, kind="stable")[: min(_EXCHANGING, int((state.pool >= 0).sum()))].astype(np.int64)

@@ -35,24 +35,24 @@ def plain(array: npt.NDArray[Item]) -> npt.NDArray[Item]:
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """For those that Python calls."""
+    """Compile a function that Python calls."""
     kernel: Callable[P, R] = njit(cache=True, **_ENTRY)(function)
     return kernel
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:
-    """For those that only kernels call: cached as a part of these."""
+    """Compile a function that only kernels call: it is cached as a part of these."""
     kernel: Callable[P, R] = njit(**_INNER)(function)
     return kernel
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """For the smallest: a call that hands over a state of forty arrays costs more than what these do."""
+    """Compile the smallest functions: a call that hands over a state of forty arrays costs more than what these do."""
     kernel: Callable[P, R] = njit(forceinline=True, **_UNCOUNTED)(function)
     return kernel
 
 
 def lean(function: Callable[P, R]) -> Callable[P, R]:
-    """For those that make no arrays: without reference counts of the forty that they are handed."""
+    """Compile a function that makes no arrays: without reference counts of the forty that it is handed."""
     kernel: Callable[P, R] = njit(**_UNCOUNTED)(function)
     return kernel

@@ -170,7 +170,9 @@ def _first_of_broker(model: ClusterModel) -> Ints:
 
 
 def _share(model: ClusterModel) -> Floats:
-    """Where the io that a disk can do is not known of every one, all count as equal."""
+    """Return each log dir's share of its disk. Where the io that a disk can do is not known of every one, all count as
+    equal.
+    """
     sharing = np.bincount(model.log_dir_disk, minlength=len(model.disk_total_bytes))[model.log_dir_disk]
     total = np.where(model.disk_total_bytes > 0, model.disk_total_bytes, 1.0)
     known = np.isfinite(model.disk_io_capacity) & (model.disk_io_capacity > 0)
@@ -235,7 +237,9 @@ def _penalty(dev: float, target: float) -> float:
 
 @lean
 def _gain(dev: Floats, unit: Floats, x: Floats, was: int, now: int, target: float) -> float:
-    """Of moving x between two log dirs of the broker, numbered from its first; `was` -1: from nowhere."""
+    """Return the gain of moving x between two log dirs of the broker, numbered from its first; `was` -1: from
+    nowhere.
+    """
     gain = 0.0
     for k in range(2):
         if was >= 0:
@@ -362,7 +366,7 @@ def _relieve(s: Disks, slots: Ints, low: int, n: int, dev: Floats, unit: Floats,
 
 @lean
 def _bytes_of(s: Disks, slot: int) -> float:
-    """What it costs to move it: an arrival is copied anyway."""
+    """Return what it costs to move the replica, in bytes: an arrival is copied anyway."""
     return s.amount[slot, _BYTES] if s.where[slot] == s.home[slot] else 0.0
 
 

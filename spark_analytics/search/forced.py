@@ -47,7 +47,9 @@ def forced_of(model: ClusterModel, rules: Rules, away: Bools, weights: Floats) -
 
 
 def _shed(model: ClusterModel, most: Ints, goes: Bools, free: Bools, forced: Bools) -> None:
-    """As many as brokers hold too many of: followers first, the smallest, and what may not move at the last."""
+    """Force as many replicas to go as brokers hold too many of: followers first, the smallest, and what may not move at
+    the last.
+    """
     placed = model.slot_broker >= 0
     stays = placed & ~forced
     leads = np.zeros(model.slots, dtype=np.bool_)

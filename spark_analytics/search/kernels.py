@@ -108,7 +108,7 @@ def penalty(dev: float, margin: float) -> float:
 
 @inlined
 def change(s: State, broker: int, load: Floats, sign: float, weight: Floats, margin: Floats) -> float:
-    """Of the objective when the broker takes (1) or gives (-1) this load."""
+    """Return the change of the objective when the broker takes (1) or gives (-1) this load."""
     total = 0.0
     for r in range(load.shape[0]):
         if weight[r] > 0.0 and load[r] != 0.0:
@@ -142,7 +142,7 @@ def topic_on(s: State, topic: int, broker: int) -> int:
 
 @inlined
 def takes(s: State, slot: int, broker: int, load: Floats) -> bool:
-    """Whether the broker has the capacity, and its disks the room, for this replica."""
+    """Return whether the broker has the capacity, and its disks the room, for this replica."""
     for r in range(WITH_LIMIT):
         if load[r] > 0.0 and s.dev[broker, r] + load[r] * s.unit[broker, r] > s.ceiling[broker, r]:
             return False
@@ -157,7 +157,9 @@ def has_room(s: State, slot: int, broker: int) -> bool:
 
 @inlined
 def is_affordable(s: State, slot: int, here: int, broker: int) -> bool:
-    """Whether the budget of each broker, and that of leader moves, bear this step. A forced move costs nothing."""
+    """Return whether the budget of each broker, and that of leader moves, bear this step. A forced move costs
+    nothing.
+    """
     p = s.partition[slot]
     if s.leader[p] == slot and not may_spend_lead(s, p, here, broker):
         return False
@@ -193,7 +195,7 @@ def is_old_crowd(s: State, slot: int, broker: int, others: int) -> bool:
 
 @inlined
 def is_needed_to_lead(s: State, p: int, broker: int) -> bool:
-    """Whether the broker would lead too few partitions of the topic without this one."""
+    """Return whether the broker would lead too few partitions of the topic without this one."""
     row = s.led_row[s.topic[p]]
     if row < 0 or broker < 0 or not s.must_lead[row, broker]:
         return False
@@ -202,7 +204,7 @@ def is_needed_to_lead(s: State, p: int, broker: int) -> bool:
 
 @lean
 def may_go(s: State, slot: int, here: int, broker: int, load: Floats) -> bool:  # noqa: PLR0911, PLR0912 - one rule after another
-    """Whether every rule allows this replica to go from here to another broker."""
+    """Return whether every rule allows this replica to go from here to another broker."""
     p = s.partition[slot]
     c = s.class_of[p]
     if broker == s.home[slot]:
@@ -358,7 +360,7 @@ def choose_candidates(s: State, pool: int, criteria: Floats, groups: int, each: 
 
 @inlined
 def fill_row(s: State, broker: int, weight: Floats, row: Floats) -> None:
-    """What taking load x costs this broker, beyond-margin apart: the sum of x * (row[r] + x * row[R + r])."""
+    """Fill in what taking load x costs this broker, beyond-margin apart: the sum of x * (row[r] + x * row[R + r])."""
     n = weight.shape[0]
     for r in range(n):
         row[r] = 2.0 * weight[r] * s.dev[broker, r] * s.unit[broker, r]
@@ -481,7 +483,9 @@ def slots_by_broker(s: State) -> tuple[Ints, Ints]:
 def promises_of(
     s: State, b: int, mine: Ints, rows: Floats, count: int, weight: Floats, margin: Floats
 ) -> tuple[Floats, Floats]:
-    """For each of a broker's replicas at most: its gain at the best candidate, and that with the broker's own gain."""
+    """Return for each of a broker's replicas at most: its gain at the best candidate, and that with the broker's own
+    gain.
+    """
     n = weight.shape[0]
     x = np.empty(n)
     loads = np.empty((2 * n, mine.shape[0]))
@@ -596,7 +600,7 @@ def best_exchange(
 
 @lean
 def keeps_share(s: State, slot: int) -> bool:
-    """Whether the brokers that this copy goes to and comes from bear what is copied now."""
+    """Return whether the brokers that this copy goes to and comes from bear what is copied now."""
     source = s.leader_home[s.partition[slot]]
     return bool(
         s.copied_in[s.broker[slot]] <= s.budget[BROKER_BYTES]
@@ -642,7 +646,7 @@ def heaviest(s: State, b: int, slots: Ints, weight: Floats) -> Ints:
 
 @compiled
 def exchange(s: State, order: Ints, groups: int, each: int, weight: Floats, margin: Floats, least: float) -> int:
-    """Where single replicas are too large to go, two change places: the best pair of each of these brokers."""
+    """Exchange two replicas where single ones are too large to go: the best pair of each of these brokers."""
     first, slots = slots_by_broker(s)
     candidates = np.empty(CRITERIA * groups * each, np.int64)
     criteria = criteria_of(weight)
@@ -704,7 +708,7 @@ def go_towards(s: State, slots: Ints, brokers: Ints) -> None:
 
 @lean
 def may_hand_over(s: State, p: int, slot: int, load: Floats) -> bool:
-    """Whether rules allow this replica to lead its partition in the leader's place."""
+    """Return whether rules allow this replica to lead its partition in the leader's place."""
     b, now = s.broker[slot], s.leader[p]
     c = s.class_of[p]
     if b < 0 or s.pool[b] < 0 or not s.free[slot] or not s.free[now]:
@@ -791,7 +795,7 @@ def still_holds(
     floor: Floats,
     commit: bool,
 ) -> bool:
-    """Whether pool k keeps within cv and max/mean when this load goes from one of its brokers to another.
+    """Return whether pool k keeps within cv and max/mean when this load goes from one of its brokers to another.
 
     max/mean is held against `floor`, a mean that may not be left downwards: so a later step can't break it.
     """
@@ -975,7 +979,8 @@ def place_forced(
 
 @compiled
 def find_crowding(s: State, lost: Bools, partitions: Ints, why: Ints) -> None:
-    """`why` each replica of these that moved may not stay there, now that others found no place: 2 rack, 3 IDC; or 0.
+    """Find `why` each replica of these that moved may not stay there, now that others found no place: 2 rack, 3 IDC; or
+    0.
 
     Its rack or IDC would have more than allowed, or the one that it left fewer, and that was not so at first. What is
     `lost` [slots] where it is keeps no rack from others.
@@ -1010,7 +1015,7 @@ def find_crowding(s: State, lost: Bools, partitions: Ints, why: Ints) -> None:
 
 @compiled
 def settle_leaders(s: State, which: Bools, weight: Floats, margin: Floats) -> None:
-    """Where the leader has no place, or leads where it may not, the follower that may and gains most takes over.
+    """Let the follower that may and gains most take over where the leader has no place, or leads where it may not.
 
     That is forced: neither capacity nor the budget of leader moves hinders it. `which` [partitions] are looked at.
     """

@@ -227,7 +227,9 @@ def _topic_count(model: ClusterModel, broker: Ints) -> npt.NDArray[np.int16]:
 
 
 def _topic_most(model: ClusterModel, broker: Ints, pool: Ints, limited: bool) -> Ints:
-    """As many as its worst broker has now, or as few as an even spread takes."""
+    """Return how many replicas of each topic a broker may have: as many as its worst broker has now, or as few as an
+    even spread takes.
+    """
     slots = np.diff(_topic_first(model))
     if not limited:
         return np.full(len(slots), np.iinfo(np.int64).max)
