@@ -31,7 +31,7 @@ _ROWS_AT_A_TIME = 2_000_000
 
 
 def directory_of_rollup(directory: str) -> str:
-    """Where the roll-up of an hour's directory of partition_samples lies."""
+    """Return where the roll-up of an hour's directory of partition_samples lies."""
     before, _, after = directory.rpartition(f"/{PARTITION_SAMPLES}/")
     return f"{before}/{PARTITION_HOURS}/{after}"
 

@@ -169,7 +169,7 @@ def _schema(name: str, coded: Collection[str]) -> pa.Schema:
 
 
 def _differs(column: pa.ChunkedArray) -> pa.Array:
-    """Of each value but the first, whether it is another than the one before."""
+    """Return for each value but the first whether it is another than the one before."""
     values = column.combine_chunks()
     different: pa.Array = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1))
     return different

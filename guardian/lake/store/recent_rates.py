@@ -65,7 +65,7 @@ class LakeRates:
 
 
 def rates_of(answer: Mapping[str, Any]) -> Rates:
-    """What the worker wrote."""
+    """Read the rates that the worker wrote."""
     return Rates(
         {
             TopicPartition(topic, partition): PartitionRate(written, read, messages)
