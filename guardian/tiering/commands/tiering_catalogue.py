@@ -55,7 +55,7 @@ class Catalogue:
     topics: tuple[TieredTopic, ...]
 
     def clusters(self) -> dict[str, str]:
-        """By cluster id, what people call it."""
+        """Return by cluster id what people call the cluster."""
         return {topic.cluster_id: topic.cluster for topic in self.topics}
 
     def topic(self, text: str) -> TieredTopic:
@@ -80,7 +80,9 @@ class Catalogue:
 
 
 def read_catalogue(client: GuardianClient, cluster: str = "") -> Catalogue:
-    """Of one cluster, by name or id, or of all. Raises NotFound for a cluster that nobody has heard of."""
+    """Read the catalogue of one cluster, by name or id, or of all. Raises NotFound for a cluster that nobody has heard
+    of.
+    """
     names = {one.cluster_id: one.name for one in client.list_clusters() if one.cluster_id}
     cluster_id = {name: id_ for id_, name in names.items()}.get(cluster, cluster)
     summaries = [summary_from_proto(one) for one in client.list_partitions(cluster_id)]
@@ -142,7 +144,7 @@ def _directory(client: GuardianClient) -> dict[tuple[str, bytes], str]:
 
 
 def _claimed_name(partitions: Sequence[PartitionSummary]) -> str:
-    """As the newest claim has it."""
+    """Return the topic's name as the newest claim has it; empty: no claim names it."""
     claims = [one.claim for one in partitions if one.claim is not None and one.claim.topic]
     return max(claims, key=attrgetter("claimed_at_ms")).topic if claims else ""
 

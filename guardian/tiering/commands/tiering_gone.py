@@ -136,6 +136,6 @@ def print_gone(topics: Sequence[GoneTopic]) -> None:
 
 
 def batches(items: Collection[T], size: int) -> list[list[T]]:
-    """Of so many at most, in their order."""
+    """Split the items into lists of `size` at most, in their order."""
     left = iter(items)
     return list(iter(lambda: list(itertools.islice(left, size)), []))

@@ -71,7 +71,7 @@ def epochs_text(segment: LiveSegment) -> str:
 
 
 def warn_of_the_rest(shown: int, total: int, noun: str, more: str) -> None:
-    """On stderr, so that whoever reads a part knows it."""
+    """Warn on stderr that there is more than was shown, so that whoever reads a part knows it."""
     if shown < total:
         echo(f"{shown} of {counted(total, noun)} shown. {more}", err=True)
 

@@ -177,7 +177,7 @@ def _sweep(
 def _look_for_gone(
     client: GuardianClient, topics: Iterable[TieredTopic]
 ) -> tuple[tuple[GoneTopic, ...], dict[str, str]]:
-    """What is left of topics that their clusters no longer have; and by cluster, why it could not be asked."""
+    """Return what is left of topics that their clusters no longer have; and by cluster, why it could not be asked."""
     gone: list[GoneTopic] = []
     not_asked: dict[str, str] = {}
     existing = [topic for topic in topics if topic.existing]

@@ -37,12 +37,12 @@ class Seen:
         return {**sure, **self._read(self._all, doubtful)}
 
     def summaries(self) -> tuple[PartitionSummary, ...]:
-        """Of the cluster's partitions, deleted ones too, as of the last time that the metadata was read."""
+        """Return the cluster's partitions, deleted ones too, as of the last time that the metadata was read."""
         topics = (topic for topic in self._all.topics if topic.cluster_id == self.cluster_id)
         return tuple(one for topic in topics for one in topic.partitions)
 
     def scope(self, parts: frozenset[FileKind], young_since_ms: int) -> Scope:
-        """As of the last time that the metadata was read."""
+        """Return the scope of a comparison, as of the last time that the metadata was read."""
         ours = self.summaries()
         return Scope(
             self.cluster_id,

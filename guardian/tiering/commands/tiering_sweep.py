@@ -35,7 +35,7 @@ _PARTITIONS = 1_000
 
 
 def find(client: GuardianClient, seen: Seen, store: RemoteStore, older_than_ms: int) -> Leftovers:
-    """What may be swept, and what not. Changes nothing.
+    """Find what may be swept, and what not. Changes nothing.
 
     Raises NotFound, ClusterUnavailable and InvalidInput when the cluster or the store can't be asked.
     """
@@ -117,7 +117,7 @@ def carry_out(client: GuardianClient, store: RemoteStore, found: Leftovers) -> S
 
 
 def _tell(client: GuardianClient, gone: GonePartition, state: tiering_pb2.RemoteLogSegmentState) -> str:
-    """Why the store refuses, in one sentence; empty when it does not."""
+    """Tell the store the state of the segments. Return why it refuses, in one sentence; empty when it does not."""
     for segments in batches(gone.segments, _EVENTS):
         part = tiering_pb2.PartitionEvents(
             partition=partition_to_proto(gone.partition),
@@ -177,7 +177,7 @@ def as_json(found: Leftovers, seen: Seen) -> dict[str, Any]:
 
 
 def print_swept(swept: Swept, seen: Seen) -> None:
-    """What was done, and what was not."""
+    """Print what was done, and what was not."""
     echo()
     echo(
         f"Reclaimed {human_bytes(swept.reclaimed_bytes)}: {counted(len(swept.files), 'file')} deleted, "
