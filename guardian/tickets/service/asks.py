@@ -83,7 +83,7 @@ class Asks:
         self._operations = Operations(self._operation_store, planner, hooks)
 
     def check(self, cluster: str, ask: Ask) -> None:
-        """What is wrong with a new ask whatever the cluster does meanwhile. Raises InvalidInput, NotFound or
+        """Check what is wrong with a new ask whatever the cluster does meanwhile. Raises InvalidInput, NotFound or
         ClusterUnavailable.
         """
         ask.require_no_idle_field()
@@ -126,7 +126,7 @@ class Asks:
             hook.command_for(ask.hook_action, target)
 
     def rehearse(self, ticket: Ticket, asker: Asker) -> Plan:
-        """What the ticket would do: moves where it makes some at once, and sentences (`notes`).
+        """Return what the ticket would do: moves where it makes some at once, and sentences (`notes`).
 
         Raises InvalidInput with the reason where it would be refused, ClusterUnavailable, and Overloaded where too many
         plans wait already.
@@ -205,7 +205,7 @@ class _Scene:
         return operate(self.ticket, execution, self.world, move, self.now_ms)
 
     def after(self, step: OperationStep) -> _Scene:
-        """As if what the step says of brokers were said, and the leaders that it moves had moved."""
+        """Return the scene as if what the step says of brokers were said, and the leaders that it moves had moved."""
         exclusions, states = dict(self.world.exclusions), dict(self.world.states)
         for effect in step.effects:
             if isinstance(effect, PutExclusions):

@@ -239,7 +239,9 @@ class NewTickets:
             raise InvalidInput(why)
 
     def _expires_at_ms(self, expires_in_ms: int, now_ms: int) -> int:
-        """As asked, else as the policy says; a policy that can't be read stops approvals, not this."""
+        """Return when the ticket expires, in ms: as asked, else as the policy says. A policy that can't be read stops
+        approvals, not this.
+        """
         if expires_in_ms == _NEVER_EXPIRES:
             return 0
         if not 0 <= expires_in_ms <= _MAX_EXPIRES_MS:

@@ -101,7 +101,7 @@ class Previews:
         rolling_back.require_way_back(ticket, execution, alive, barred)
 
     def _preview(self, ticket: Ticket, execution: Execution | None, plan: Plan | None = None) -> Preview:
-        """Of what is to come; of a ticket that is over, of its way back, refused as that would be."""
+        """Preview what is to come; of a ticket that is over, its way back, refused as that would be."""
         if rolling_back.is_rollable(ticket.state):
             self.require_way_back(ticket, execution)
             if ticket.ask is not None:
@@ -163,14 +163,14 @@ class Previews:
         return Outlook(jobs, observation, barred, anew, self._max_plan_age_ms, now, protected, driven)
 
     def _work(self, views: Views, ticket: Ticket) -> Execution | Plan | None:
-        """As the driver has it; None where its plan is not stored."""
+        """Return the work as the driver has it; None where its plan is not stored."""
         execution = views.execution(ticket.id)
         if execution is not None:
             return execution
         return begin_operation(ticket, self._now_ms()) if ticket.ask else views.plan(ticket.plan_hash)
 
     def _standing_rates(self, cluster: str) -> dict[int, int]:
-        """As the executor finds them."""
+        """Return the standing rates as the executor finds them, in bytes/s by broker."""
         views = self._store.read_local()
         running = views.open_tickets(cluster, [TicketState.RUNNING])
         plans = [views.plan(each.plan_hash) for each in running if kind_of(each).limits_rates]

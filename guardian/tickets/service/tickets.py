@@ -326,7 +326,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         state: TicketState,
         require: Callable[[Ticket, Execution | None], None] | None = None,
     ) -> pb.Ticket:
-        """What to do about other tools' work: stored with the execution, which the executor may be changing now."""
+        """Decide what to do about other tools' work, and store it with the execution, which the executor may be
+        changing now.
+        """
         request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         for _ in range(_ATTEMPTS):
