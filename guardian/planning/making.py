@@ -22,7 +22,7 @@ class Planner(Protocol):
 
     @property
     def settings(self) -> PlannerSettings:
-        """What holds where nobody gives others."""
+        """Return the settings that hold where nobody gives others."""
 
     def plan(
         self,

@@ -16,7 +16,9 @@ _MAX_UNPACKED_BYTES = 8 << 20
 
 
 def planner_to_proto(section: Mapping[str, object]) -> Struct:
-    """Without what is infinite, which JSON does not have: all that may be infinite is so by default."""
+    """Convert the section without what is infinite, which JSON does not have: all that may be infinite is so by
+    default.
+    """
     return ParseDict({name: value for name, value in section.items() if not _is_infinite(value)}, Struct())
 
 

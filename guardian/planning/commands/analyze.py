@@ -78,7 +78,7 @@ def analyze(
 
 
 def _end(spark: SparkSession) -> None:
-    """Who ends us may have ended Spark's own process as well, as a service manager does."""
+    """End the session. Who ends us may have ended Spark's own process as well, as a service manager does."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, OSError):

@@ -80,7 +80,9 @@ def _is_known(found: Sequence[Forecast]) -> bool:
 
 
 def _as_dict(forecast: Forecast) -> dict[str, object]:
-    """Without infinities, which JSON does not have: null is never, or not known where the outlook says so."""
+    """Return the forecast without infinities, which JSON does not have: null is never, or not known where the outlook
+    says so.
+    """
     lacking = _TRENDS if forecast.outlook is Outlook.UNKNOWN else ()
     return {
         name: None if name in lacking or (isinstance(value, float) and not math.isfinite(value)) else value

@@ -25,7 +25,9 @@ SettingsOption = Annotated[
 
 
 def planner_settings(client: GuardianClient, file: Path | None = None) -> PlannerSettings:
-    """Of the member that answers, setting by setting those of the file on top. Raises InvalidInput, Unavailable."""
+    """Return the settings of the member that answers, with those of the file on top, one by one. Raises InvalidInput,
+    Unavailable.
+    """
     own = section_of(file)  # a mistake in it is told before anybody is asked
     return config.planner_settings({**planner_from_proto(client.member().planner), **own})
 

@@ -86,7 +86,7 @@ def upgrade(
 def shrink(
     label: Annotated[str, typer.Option(help="Only brokers of this label may go.", show_default="any")] = "",
 ) -> Question:
-    """How many brokers could go, by capacity, racks, IDCs and replication factor, and the proof that no more can.
+    """Find how many brokers could go, by capacity, racks, IDCs and replication factor, and the proof that no more can.
 
     Example: guardian what-if shrink --cluster live
     """

@@ -37,8 +37,9 @@ def plan_page(plan: Plan) -> str:
 
 
 def payload(plan: Plan) -> dict[str, object]:
-    """What the page shows, as JSON; by resource, rows of `brokers` and `log_dirs` are [name, before, after,
-    capacity, is leaving]."""
+    """Return what the page shows, as JSON; by resource, rows of `brokers` and `log_dirs` are [name, before, after,
+    capacity, is leaving].
+    """
     names = names_of(plan.moves, plan.loads)
     return {
         "cluster": plan.cluster,

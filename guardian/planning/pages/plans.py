@@ -93,7 +93,7 @@ class PlanPages:
         changes_factor: Annotated[bool, Form()] = False,
         actor: Annotated[str, Form()] = "",
     ) -> Response:
-        """What the file would do, with the sizes and places of the live cluster."""
+        """Show what the file would do, with the sizes and places of the live cluster."""
         given = text
         try:
             given = _text_of(text, file)
@@ -246,7 +246,7 @@ def _crumbs(ticket_id: str) -> tuple[tuple[str, str], ...]:
 
 
 def _text_of(text: str, file: UploadFile | None) -> str:
-    """What was pasted, or what is in the file. Raises InvalidInput."""
+    """Return what was pasted, or what is in the file. Raises InvalidInput."""
     if file is None or not file.filename:
         return text
     if text.strip():

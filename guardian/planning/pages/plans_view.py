@@ -98,7 +98,7 @@ class BrokerRow:
 
 
 def loads_of_moves(plan: Plan) -> tuple[LoadSummary, ...]:
-    """What brokers hold of the partitions that move, before and after."""
+    """Return what brokers hold of the partitions that move, before and after."""
     before, after = Counter[int](), Counter[int]()
     led_before, led_after = Counter[int](), Counter[int]()
     for move in plan.moves:
@@ -193,7 +193,7 @@ MOVE_COLUMNS: Columns[NumberedMove] = {
 
 
 def move_text(names: Mapping[str, str], each: NumberedMove) -> str:
-    """What a search looks at: what the row says."""
+    """Return the text that a search looks at: what the row says."""
     move = each[1]
     reason = shortened(move.reason, names)
     return (
@@ -208,7 +208,7 @@ def _copy(move: PartitionMove) -> str:
 
 
 def uneven_resource(plan: Plan) -> str:
-    """Of brokers, what was most uneven: it is what the plan is about."""
+    """Return the resource of brokers that was most uneven: it is what the plan is about."""
     found = {
         kind.removeprefix("broker").strip(): before
         for kind, (before, _) in spreads([load for load in plan.loads if not load.log_dir]).items()
@@ -236,7 +236,7 @@ def most_concerned(rows: Sequence[BrokerRow], most: int) -> list[BrokerRow]:
 
 
 def resources_of(plan: Plan) -> list[tuple[str, str]]:
-    """What the plan knows of brokers: the name, and what people call it."""
+    """Return what the plan knows of brokers: the name, and what people call it."""
     known = dict.fromkeys(load.resource for load in plan.loads if not load.log_dir)
     return [(name, title_of(name)) for name in known]
 
@@ -295,8 +295,9 @@ def goal_rows(plan: Plan) -> list[GoalRow]:
 
 
 def bars(plan: Plan) -> dict[str, dict[str, list[list[object]]]]:
-    """By `brokers` and `log_dirs`, then by resource: [name, before, after, capacity, leaves] of each; of many log dirs
-    only those that change most."""
+    """Return bars by `brokers` and `log_dirs`, then by resource: [name, before, after, capacity, leaves] of each; of
+    many log dirs only those that change most.
+    """
     shown = payload(replace(plan, moves=()))
     found: dict[str, dict[str, list[list[object]]]] = {}
     for place in ("brokers", "log_dirs"):

@@ -70,7 +70,7 @@ class LivePlanner:
 
     @property
     def settings(self) -> PlannerSettings:
-        """What holds where nobody gives others."""
+        """Return the settings that hold where nobody gives others."""
         return self._settings
 
     @property
@@ -89,7 +89,7 @@ class LivePlanner:
             return digest in self._plans
 
     def facts(self, cluster: str) -> LiveFacts:
-        """What Kafka shows of the cluster now. Raises NotFound or ClusterUnavailable."""
+        """Return what Kafka shows of the cluster now. Raises NotFound or ClusterUnavailable."""
         return self._facts(cluster)
 
     def plan(
@@ -158,7 +158,7 @@ class LivePlanner:
         complete_metrics: bool = False,
         lane: Lane = Lane.TICKETS,
     ) -> Plan | GuardianError | None:
-        """As `plan`, without waiting: None while the plan is being made, so ask again with the same key.
+        """Plan as `plan` does, without waiting: None while the plan is being made, so ask again with the same key.
 
         An answer is kept for its key and task until it is forgotten; another task under the key begins anew. Each key
         has its turn, as a person has.

@@ -106,7 +106,7 @@ def _show(
     cluster: str,
     outcome: Plan | GuardianError,
 ) -> bool:
-    """Whether the cluster has all that was asked for."""
+    """Show the outcome and return whether the cluster has all that was asked for."""
     if isinstance(outcome, GuardianError):
         echo(f"Cluster {cluster} has no plan: {outcome}", err=True)
         return False

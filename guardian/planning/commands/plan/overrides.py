@@ -88,11 +88,11 @@ class Overrides:
         return {**{name: getattr(known, name) for name in section}, **self.changes}
 
     def for_members(self, client: GuardianClient) -> PlannerSettings:
-        """On top of the members' settings. Raises InvalidInput, Unavailable."""
+        """Return the settings on top of the members' settings. Raises InvalidInput, Unavailable."""
         return self._on(planner_settings(client, self.file))
 
     def alone(self) -> PlannerSettings:
-        """Without a member. Raises InvalidInput."""
+        """Return the settings without a member. Raises InvalidInput."""
         return self._on(config.planner_settings(section_of(self.file)))
 
     def _on(self, settings: PlannerSettings) -> PlannerSettings:

@@ -19,7 +19,7 @@ def warning(task: OrderedTask, directory: Directory) -> str:
 
 
 def instead_of_ticket(plan: Plan, directory: Directory) -> tuple[str, ...]:
-    """Why the plan can't be a ticket and how it is carried out, a sentence each; none: it can be one."""
+    """Say why the plan can't be a ticket and how it is carried out, a sentence each; none: it can be one."""
     joining = _joining(plan, directory)
     if joining:
         brokers = f"{'broker' if len(joining) == 1 else 'brokers'} {', '.join(map(str, joining))}"
