@@ -127,7 +127,7 @@ def _above(cluster: str) -> tuple[Crumb, ...]:
 
 
 def _numbers(seen: ClusterSeen | None, broker: int) -> dict[str, object]:
-    """What the lake tells of a broker: now, and over the last hour."""
+    """Return what the lake tells of a broker: now, and over the last hour."""
     found = seen.brokers.get(broker) if seen else None
     if seen is None or found is None:
         now = dict.fromkeys(("bytes_in", "bytes_out", "cpu"))
@@ -143,7 +143,7 @@ def _numbers(seen: ClusterSeen | None, broker: int) -> dict[str, object]:
 
 
 def _drawn(seen: ClusterSeen | None, broker: int, disk: str) -> dict[str, object]:
-    """What the lake tells of a disk: now, and over the last hour."""
+    """Return what the lake tells of a disk: now, and over the last hour."""
     found = seen.brokers.get(broker) if seen else None
     series = next((each for each in found.disks if each.disk == disk), None) if found else None
     log_dirs = [each for each in found.log_dirs if each.disk == disk] if found else []
@@ -159,7 +159,7 @@ def _drawn(seen: ClusterSeen | None, broker: int, disk: str) -> dict[str, object
 
 
 def _behaviour(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> dict[str, object]:
-    """What is done to the disks, and what is held back there."""
+    """Return what is done to the disks, and what is held back there."""
     doings = _doings(report, broker, disk)
     return {
         "protection": report,

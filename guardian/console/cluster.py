@@ -73,7 +73,7 @@ class _Overview:
 
     @property
     def told(self) -> tuple[object, ...]:
-        """What of it is told as text: a finding is seen again and again without a change of the page."""
+        """Return what of the page is told as text: a finding is seen again and again without a change of the page."""
         findings = [(each.kind, each.subject, each.since_ms, each.evidence) for each in self.findings]
         tickets = [(ticket.id, ticket.state, progress) for ticket, progress in self.tickets]
         return self.health, findings, self.findings_in_all, tickets, self.figures
@@ -97,7 +97,9 @@ class ClusterPages(ReadingPages):
 
     @get("/clusters/{cluster}/live", VIEW_CLUSTER)
     def overview_live(self, request: Request, name: Name) -> Response:
-        """In a thread, since it asks first whether the person may see the cluster; the stream holds none."""
+        """Stream changes of the page. Runs in a thread, since it asks first whether the person may see the cluster; the
+        stream holds none.
+        """
         self._looks.cluster(request, name)
 
         def look() -> dict[str, object]:

@@ -28,7 +28,7 @@ class Copies:
 
 
 def copies_by_broker(running: Iterable[tuple[Ticket, Execution]]) -> dict[int, Copies]:
-    """Of tasks that are not over."""
+    """Return by broker the copies of tasks that are not over."""
     moving: defaultdict[int, list[Copying]] = defaultdict(list)
     rates: defaultdict[int, list[tuple[Ticket, AdaptedRate]]] = defaultdict(list)
     for ticket, execution in running:

@@ -35,7 +35,7 @@ CLUSTER_COLUMNS: Columns[BoardLine] = {
 
 
 def cluster_text(line: BoardLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     return f"{line.cluster.name} {line.health.words} {' '.join(line.idcs)}"
 
 

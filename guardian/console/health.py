@@ -141,7 +141,7 @@ class IdcLine:
 
 
 def idc_lines(clusters: Iterable[Cluster]) -> list[IdcLine]:
-    """By name."""
+    """Return the lines of data centres by name."""
     names: dict[str, set[str]] = defaultdict(set)
     racks: dict[str, set[tuple[str, str]]] = defaultdict(set)
     brokers: Counter[str] = Counter()
@@ -163,7 +163,7 @@ class Skew:
 
 
 def skews(seen: ClusterSeen) -> list[Skew]:
-    """Of what brokers do now and hold; none of what is known of fewer than two."""
+    """Return the skews of what brokers do now and hold; none of what is known of fewer than two."""
     values: dict[str, dict[int, float]] = {
         "bytes in": {id_: rate for id_, each in seen.brokers.items() if (rate := latest(each.bytes_in)) is not None},
         "bytes out": {id_: rate for id_, each in seen.brokers.items() if (rate := latest(each.bytes_out)) is not None},
@@ -183,13 +183,13 @@ def latest(series: Series) -> float | None:
 
 
 def total(seen: ClusterSeen, of: str) -> float | None:
-    """What all brokers do together now; None: of none it is known."""
+    """Return what all brokers do together now; None: of none it is known."""
     rates = [rate for each in seen.brokers.values() if (rate := latest(getattr(each, of))) is not None]
     return sum(rates) if rates else None
 
 
 def sums(seen: ClusterSeen, of: str) -> list[float | None]:
-    """What all brokers did together, by step."""
+    """Return what all brokers did together, by step."""
     found: list[float | None] = []
     for step in range(len(seen.steps_ms)):
         known = [value for each in seen.brokers.values() if (value := _at(getattr(each, of), step)) is not None]

@@ -77,7 +77,7 @@ def _peak(series: Series) -> float:
 
 
 def traffic_of(seen: ClusterSeen) -> dict[str, object]:
-    """Of all brokers together."""
+    """Return the traffic of all brokers together."""
     return traffic(seen.steps_ms, _rounded(sums(seen, "bytes_in")), _rounded(sums(seen, "bytes_out")))
 
 

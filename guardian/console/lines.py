@@ -79,7 +79,7 @@ BROKER_COLUMNS: Columns[BrokerLine] = {
 
 
 def broker_text(line: BrokerLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     broker = line.broker
     excluded = " excluded" if line.is_excluded else ""
     return f"{broker.id} {broker.rack} {broker.idc} {broker.label} {STATES[broker.state][1]}{excluded}"
@@ -112,14 +112,14 @@ DISK_COLUMNS: Columns[DiskLine] = {
 
 
 def disk_text(line: DiskLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     log_dirs = " ".join(each.log_dir for each in line.log_dirs)
     verdict = words(_VERDICT_WORDS, line.verdict.verdict) if line.verdict else ""
     return f"{line.broker} {line.disk} {log_dirs} {verdict}"
 
 
 def disk_lines(seen: ClusterSeen | None, judged: Iterable[pb.DiskHealth]) -> list[DiskLine]:
-    """Of what was seen, and what was judged without being seen of late."""
+    """Return the lines of disks that were seen, and of those judged without being seen of late."""
     verdicts = {(each.broker, each.disk): each for each in judged}
     lines = [line for broker in (seen.brokers.values() if seen else ()) for line in _disks_of(broker, verdicts)]
     lines += [DiskLine(broker, disk, (), None, None, verdict) for (broker, disk), verdict in verdicts.items()]
@@ -164,13 +164,13 @@ TOPIC_COLUMNS: Columns[TopicLine] = {
 
 
 def topic_text(line: TopicLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     entry = line.entry
     return f"{line.name} {entry.owner} {entry.tenant} {entry.label}" if entry else line.name
 
 
 def topic_lines(sizes: Iterable[TopicSize], entries: Iterable[Topic]) -> list[TopicLine]:
-    """By name."""
+    """Return the lines of topics by name."""
     by_name = {each.name: each for each in sizes}
     directory = {each.name: each for each in entries}
     return [TopicLine(name, by_name.get(name), directory.get(name)) for name in sorted({*by_name, *directory})]

@@ -98,11 +98,11 @@ class Looks:
         return lambda key: call(self._client(key))(*key.asked)
 
     def person(self, request: Request) -> Person:
-        """Who asks. Raises NotSignedIn."""
+        """Return who asks. Raises NotSignedIn."""
         return self._web.user_of(request)
 
     def clusters(self, request: Request) -> tuple[Cluster, ...]:
-        """By name, those that the person may see."""
+        """Return the clusters that the person may see, by name."""
         person = self._web.user_of(request)
         return tuple(each for each in self._clusters.of(_By(person)) if person.sees(each.name))
 
@@ -162,7 +162,7 @@ class Looks:
         return self._durability.of(_By(self._web.user_of(request), cluster, topic))
 
     def durability_soon(self, request: Request, cluster: str) -> insight_pb2.DurabilityReport:
-        """As `durability`, waited for no longer than what is read from the lake."""
+        """Read durability as `durability` does, waited for no longer than what is read from the lake."""
         return self._durability.of(_By(self._web.user_of(request), cluster, ""), self._web.dear_wait_s)
 
     def disk_health(self, request: Request, cluster: str) -> insight_pb2.DiskHealthReport:
@@ -174,7 +174,7 @@ class Looks:
     def activity(
         self, request: Request, cluster: str, *, topic: str = "", broker: int | None = None
     ) -> activity_pb2.ListActivityReply:
-        """Of the last hour: who used a topic, or what a broker did."""
+        """Return the activity of the last hour: who used a topic, or what a broker did."""
         return self._activity.of(_By(self._web.user_of(request), cluster, topic, broker))
 
     def settings(self, request: Request, cluster: str, topic: str) -> insight_pb2.DescribeTopicsReply:
@@ -192,7 +192,9 @@ class Looks:
     def costs(
         self, request: Request, cluster: Cluster
     ) -> tuple[activity_pb2.ListTopicUseReply, dict[str, int] | None, int]:
-        """What topics moved in the last day and hold now; what of them is tiered, None: not known; the day's ms."""
+        """Return what topics moved in the last day and hold now; what of them is tiered, None: not known; the day's
+        ms.
+        """
         return self._costs.of(_By(self._web.user_of(request), cluster.name, cluster.cluster_id))
 
     def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
@@ -202,7 +204,7 @@ class Looks:
         return known.get(topic, None if not known or "" in known else (0, 0, 0))
 
     def members(self, request: Request) -> Mapping[str, raft_pb2.RaftStatus | None]:
-        """By endpoint; None: it does not answer."""
+        """Return the members by endpoint; None: it does not answer."""
         return self._members.of(_By(self._web.user_of(request)))
 
     def seen(self, request: Request, cluster: str, span_ms: int = HOUR_MS) -> ClusterSeen:
@@ -226,7 +228,9 @@ class Looks:
         return found
 
     def topics_everywhere(self, request: Request) -> Mapping[str, tuple[TopicSize, ...] | None]:
-        """By cluster; None: still being read. All of them together are waited for no longer than one is."""
+        """Return the topics by cluster; None: still being read. All of them together are waited for no longer than one
+        is.
+        """
         until = time.monotonic() + self._web.dear_wait_s
         found: dict[str, tuple[TopicSize, ...] | None] = {}
         for cluster in self.clusters(request):
@@ -237,7 +241,7 @@ class Looks:
         return found
 
     def copying(self, request: Request, cluster: str) -> Mapping[int, Copies]:
-        """What tickets that run copy, by broker."""
+        """Return by broker what tickets that run copy."""
         self.cluster(request, cluster)
         return self._copying.of(_By(self._web.user_of(request), cluster))
 

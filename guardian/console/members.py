@@ -41,7 +41,7 @@ class MemberPages:
 
     @get("/audit", VIEW_ALL)
     def audit(self, request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
-        """From the newest; `until` and `below` are where the page before ended."""
+        """Show the audit from the newest record on; `until` and `below` are where the page before ended."""
         if not 0 <= until <= _MOST_MS or not 0 <= below <= _MOST_MS:
             raise InvalidInput(f"until is {until}, below is {below}: go to the first page of the audit")
         rows = audit_rows(self._web, request, actor.strip(), until, below)
@@ -70,6 +70,6 @@ def audit_rows(web: WebParts, request: Request, actor: str, until: int, below: i
 
 
 def group_of(answers: list[raft_pb2.RaftStatus]) -> raft_pb2.RaftStatus | None:
-    """As the leader sees it; else as whoever has the most does."""
+    """Return the group as the leader sees it; else as whoever has the most does."""
     leading = [each for each in answers if each.state == "leader"]
     return max(leading or answers, key=lambda each: (each.term, each.last_index), default=None)

@@ -43,11 +43,11 @@ class Page(Generic[Row]):
 
     @property
     def order(self) -> str:
-        """As the query has it: "-name" is from the highest to the lowest."""
+        """Return the order as the query has it: "-name" is from the highest to the lowest."""
         return f"-{self.sort}" if self.is_descending else self.sort
 
     def shown_as(self, made: Callable[[Row], Other]) -> Page[Other]:
-        """Where rows are dear to make, lists are of something plainer, and only what is shown is made a row."""
+        """Make only the rows that are shown: where rows are dear to make, lists are of something plainer."""
         return Page(
             tuple(map(made, self.rows)),
             self.number,
@@ -80,7 +80,7 @@ class Asked:
 
 
 def asked_of(q: str = "", page: int = 1, sort: str = "", size: int = PAGE_ROWS) -> Asked:
-    """As a dependency of a list's route."""
+    """Return what the query asks for, as a dependency of a list's route."""
     return Asked(q, page, sort, size)
 
 
@@ -123,7 +123,7 @@ def page_of(
 
 
 def _sorted(rows: Sequence[Row], key: Callable[[Row], object], *, is_descending: bool) -> list[Row]:
-    """What is not known comes last."""
+    """Sort the rows; what is not known comes last."""
     keyed = [(key(row), row) for row in rows]
     known = [each for each in keyed if each[0] is not None]
     known.sort(key=_value, reverse=is_descending)

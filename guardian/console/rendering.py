@@ -131,20 +131,20 @@ def is_part(request: Request) -> bool:
 
 
 def theme_of(request: Request) -> str:
-    """What the person has chosen; empty: as the system has it."""
+    """Return the theme that the person has chosen; empty: as the system has it."""
     chosen = request.cookies.get(THEME_COOKIE, "")
     return chosen if chosen in THEMES else ""
 
 
 @cache
 def static_url(name: str) -> str:
-    """Where browsers find a file of static/. Raises FileNotFoundError."""
+    """Return where browsers find a file of static/. Raises FileNotFoundError."""
     stem, dot, suffix = name.rpartition(".")
     return f"{STATIC_PATH}/{stem}.{_checksum(name)}{dot}{suffix}"
 
 
 def static_answer(name: str) -> Response | None:
-    """Of the last part of a `static_url`; None when it is not one."""
+    """Answer with the file of the last part of a `static_url`; None when it is not one."""
     parts = name.split(".")
     if len(parts) < 3:
         return None
@@ -198,7 +198,7 @@ def show_number(value: float | None, digits: int = 0) -> str:
 
 
 def show_time(at_ms: int | None) -> str:
-    """To the second, UTC: what people of several time zones can compare."""
+    """Show the time to the second, UTC: what people of several time zones can compare."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") if at_ms else _NEVER
 
 
@@ -207,5 +207,5 @@ def show_iso(at_ms: int) -> str:
 
 
 def words(mapping: Mapping[int, str], value: int) -> str:
-    """Of an enum's value that a newer member may have sent."""
+    """Return the words of an enum's value that a newer member may have sent."""
     return mapping.get(value, f"unknown ({value})")

@@ -64,7 +64,7 @@ PARTITION_COLUMNS: Columns[PartitionLine] = {
 
 
 def partition_text(line: PartitionLine) -> str:
-    """What a search looks at."""
+    """Return the text that a search looks at."""
     return str(line.partition)
 
 
@@ -154,7 +154,7 @@ def _under_replicated(lines: Sequence[PartitionLine]) -> int | None:
 
 
 def partition_lines(replicas: Iterable[ReplicaSeen]) -> list[PartitionLine]:
-    """By partition. Of two that say that they lead, the one whose log goes further does."""
+    """Return the lines by partition. Of two that say that they lead, the one whose log goes further does."""
     by_partition: dict[int, list[ReplicaSeen]] = {}
     for each in replicas:
         by_partition.setdefault(each.partition, []).append(each)

@@ -53,7 +53,7 @@ class View:
         *asked: Asked.args,
         **named: Asked.kwargs,
     ) -> Value | None:
-        """What a look gives; None, and a note, where it gives nothing."""
+        """Return what a look gives; None, and a note, where it gives nothing."""
         try:
             return look(self._request, *asked, **named)
         except StillBeingRead as waits:
@@ -70,7 +70,7 @@ class View:
         *asked: Asked.args,
         **named: Asked.kwargs,
     ) -> Value | None:
-        """As `part`, of what not every cluster has: without a word where it gives nothing."""
+        """Return what a look gives, as `part`, of what not every cluster has: without a word where it gives nothing."""
         try:
             return look(self._request, *asked, **named)
         except StillBeingRead:
@@ -86,7 +86,7 @@ class View:
         *asked: Asked.args,
         **named: Asked.kwargs,
     ) -> Value | None:
-        """As `if_any`, of what the page does not wait for: another part of it shows it."""
+        """Return what a look gives, as `if_any`, of what the page does not wait for: another part of it shows it."""
         try:
             return look(self._request, *asked, **named)
         except GuardianError:
