@@ -167,7 +167,7 @@ class Api:
             cluster: str,
             topic: Annotated[list[str], Query(description="Patterns, as of the shell; none: all.")] = [],  # noqa: B006
         ) -> Response:
-            """How safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
+            """Report how safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
             return JsonAnswer(as_dict(self._client(request).durability(cluster, topic)))
 
         @self._get("/clusters/{cluster}/past", VIEW_CLUSTER, _ref("PastReport"), "Absent is unknown.", "clusters")
@@ -178,7 +178,9 @@ class Api:
             broker: Annotated[int | None, Query(ge=0, description="Of this one only.")] = None,
             limit: Limit = 100,
         ) -> Response:
-            """How a cluster was at a past moment, averaged over the minutes before: loads, disks, busiest topics."""
+            """Report how a cluster was at a past moment, averaged over the minutes before: loads, disks, busiest
+            topics.
+            """
             return JsonAnswer(as_dict(self._client(request).past(cluster, at_ms, broker, limit)))
 
         @self._post("/clusters/{cluster}/what-if", VIEW_CLUSTER, _ref("FaultReport"), "Nothing is changed.", "clusters")
@@ -262,7 +264,7 @@ class Api:
 
         @self._post("/clusters/{cluster}/preview", VIEW_CLUSTER, _ref("PreviewTicketReply"), "Tick by tick.", "plans")
         def previewed(request: Request, cluster: str, body: PreviewBody) -> Response:
-            """What a ticket of a reassignment would send to Kafka, in order; nothing is stored."""
+            """Show what a ticket of a reassignment would send to Kafka, in order; nothing is stored."""
             found = self._client(request).preview_plan(
                 body.plan(cluster), body.throttle, body.max_throttle, unthrottled=body.unthrottled
             )
@@ -329,18 +331,18 @@ class Api:
 
         @self._get("/tickets/{ticket_id}/preview", VIEW, _ref("PreviewTicketReply"), "Tick by tick.", "tickets")
         def preview(request: Request, ticket_id: str) -> Response:
-            """What the ticket would send to Kafka, in order; of one that is over, what its way back would."""
+            """Show what the ticket would send to Kafka, in order; of one that is over, what its way back would."""
             return JsonAnswer(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
 
     def _seen(self) -> None:
         @self._get("/findings", VIEW, _ref("FindingsReport"), "The gravest first.", "health")
         def findings(request: Request, cluster: ClusterFilter = "", limit: Limit = 100) -> Response:
-            """What the leader's detectors find, and when they looked."""
+            """List what the leader's detectors find, and when they looked."""
             return JsonAnswer(as_dict(self._client(request).findings(cluster, limit)))
 
         @self._get("/healing", VIEW, _ref("HealingReport"), "By cluster.", "health")
         def healing(request: Request, cluster: ClusterFilter = "") -> Response:
-            """What is done by itself about broken brokers and disks, and why not."""
+            """Report what is done by itself about broken brokers and disks, and why not."""
             return JsonAnswer(as_dict(self._client(request).healing(cluster)))
 
         @self._get("/events", VIEW, _object(events=_list_of("Event")), "Oldest first.", "health")
@@ -352,7 +354,7 @@ class Api:
             kind: Annotated[list[str], Query(description="TICKET_CREATED, TICKET_MOVED, ...")] = [],  # noqa: B006
             limit: Limit = 100,
         ) -> Response:
-            """What happened to tickets and throttles: the first ones behind `after`, without it the last ones."""
+            """List what happened to tickets and throttles: the first ones behind `after`, without it the last ones."""
             found = self._client(request).events(
                 after=after, last=0 if after else limit, cluster=cluster, ticket_id=ticket, kinds=[*map(_kind, kind)]
             )
@@ -369,7 +371,7 @@ class Api:
             limit: Limit = 100,
             page_token: PageToken = "",
         ) -> Response:
-            """Who changed what. A page of one actor's may be short, or empty, and not the last."""
+            """List who changed what. A page of one actor's may be short, or empty, and not the last."""
             records, following = self._client(request).audit_page(from_ms, until_ms, actor, page_token, limit)
             answer = {"records": [as_dict(record) for record in records], "next_page_token": following}
             return JsonAnswer(answer, 200, _next_link(request, following))

@@ -11,7 +11,7 @@ from guardian.rest.openapi import api_document
 
 
 def text() -> str:
-    """As it is kept in docs/openapi.json."""
+    """Return the document as it is kept in docs/openapi.json."""
     return json.dumps(api_document(api_routes()), indent=1, sort_keys=True) + "\n"
 
 

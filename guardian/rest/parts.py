@@ -27,14 +27,14 @@ class Job(Protocol):
 
     @property
     def id(self) -> str:
-        """Which one it is."""
+        """Return which job it is."""
 
     @property
     def future(self) -> Future[Any]:
-        """What it comes to."""
+        """Return the future of what the job comes to."""
 
     def steps(self) -> tuple[Step, ...]:
-        """What it has done so far."""
+        """Return what the job has done so far."""
 
     def step(self, name: str, description: str) -> None:
         """Raises GuardianError once it is given up."""
@@ -50,7 +50,7 @@ class Desk(Protocol):
         """Never waits. Raises Overloaded."""
 
     def before(self, job: Any) -> tuple[int, int]:
-        """How much waits before it: of the same person, and of others."""
+        """Return how much waits before the job: of the same person, and of others."""
 
 
 class TaskStore(Protocol):
@@ -63,7 +63,7 @@ class TaskStore(Protocol):
         """Those of a cluster, whichever member was asked."""
 
     def answer(self, cluster: str, task_id: str) -> UserTaskAnswer | None:
-        """What one was answered with; None: nothing is kept."""
+        """Return what a user task was answered with; None: nothing is kept."""
 
 
 class Planner(Protocol):
@@ -71,14 +71,14 @@ class Planner(Protocol):
 
     @property
     def desk(self) -> Desk:
-        """Where plans are asked for."""
+        """Return the desk where plans are asked for."""
 
     @property
     def settings(self) -> PlannerSettings:
-        """What holds where nobody gives others."""
+        """Return the settings that hold where nobody gives others."""
 
     def facts(self, cluster: str) -> LiveFacts:
-        """What Kafka shows now."""
+        """Return what Kafka shows now."""
 
     def plan(
         self,
@@ -143,6 +143,6 @@ async def settled(job: Job, wait_s: float) -> bool:
 
 
 def require_role(user: Identity, role: Role, cluster: str) -> None:
-    """For what is done beside gRPC, which asks by itself. Raises NotAllowed."""
+    """Require the role for what is done beside gRPC, which asks by itself. Raises NotAllowed."""
     if not user.may(role, cluster):
         raise NotAllowed(f"{user.name} is no {role.value} of cluster {cluster}: ask whoever keeps the roles file")

@@ -26,7 +26,9 @@ json.dump([name for name in asked["names"] if pattern.fullmatch(name)], sys.stdo
 
 
 def matching(field: str, pattern: str, names: Iterable[str], deadline_s: float = _DEADLINE_S) -> tuple[str, ...]:
-    """In their order; all of them where the pattern is empty. Raises InvalidInput where that takes too long."""
+    """Return the names that match, in their order; all of them where the pattern is empty. Raises InvalidInput where
+    that takes too long.
+    """
     candidates = list(names)
     if not pattern:
         return tuple(candidates)

@@ -22,7 +22,7 @@ def status_of(error: Exception) -> int:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """When to try again, and how to sign in."""
+    """Return the headers that say when to try again, and how to sign in."""
     if isinstance(error, Overloaded) and error.retry_after_ms:
         return {"Retry-After": str(max(1, -(-error.retry_after_ms // 1000)))}
     if isinstance(error, NotSignedIn):

@@ -117,7 +117,7 @@ def _of(descriptor: Descriptor) -> tuple[dict[str, Any], list[Descriptor]]:
 
 
 def _message_of(field: FieldDescriptor) -> Descriptor | None:
-    """What else is to be described."""
+    """Return what else is to be described."""
     message = field.message_type
     if message is None or message.file.package == "google.protobuf":
         return None

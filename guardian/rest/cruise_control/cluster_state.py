@@ -95,7 +95,7 @@ def _broken(seen: Seen) -> frozenset[int]:
 
 
 def _offline(seen: Seen, broken: frozenset[int], partition: TopicPartition, state: PartitionState) -> list[int]:
-    """On a broker that is down, or out of sync where a log dir failed and no other shows it."""
+    """Return the replicas on a broker that is down, or out of sync where a log dir failed and no other shows it."""
     shown = {each.broker for each in seen.log_dirs if each.broker in broken and partition in each.replicas}
     return [
         id

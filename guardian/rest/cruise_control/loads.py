@@ -45,7 +45,7 @@ def load_document(loads: Sequence[BrokerLoad], *, with_disks: bool = False) -> d
 
 
 def capacity_document(loads: Sequence[BrokerLoad]) -> dict[str, Any]:
-    """Of `capacity_only`: what brokers have, not what they carry."""
+    """Build the answer of `capacity_only`: what brokers have, not what they carry."""
     known = ("DiskCapacityMB", "NetworkInCapacity", "NetworkOutCapacity", "NumCore")
     whole = load_document(loads)
     return {

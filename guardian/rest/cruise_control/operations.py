@@ -78,12 +78,12 @@ class Operations:
         }
 
     def lasting(self, task: UserTask, base: str) -> Answer:
-        """In a thread of the task's own."""
+        """Answer a task that lasts, in a thread of its own."""
         call = Call(task.cluster, task.asked, task.user, base)
         return self._lasting.get(task.endpoint.name, self._proposals.optimize)(call, task)
 
     def at_once(self, call: Call) -> Answer:
-        """What needs neither a plan nor the lake."""
+        """Answer what needs neither a plan nor the lake."""
         return self._short[call.asked.endpoint.name](call)
 
     # What only tells
@@ -374,5 +374,5 @@ def _whole(text: str | None) -> int:
 
 
 def as_json(document: Mapping[str, Any]) -> str:
-    """As it is sent."""
+    """Format the document as it is sent."""
     return json.dumps(document)

@@ -209,7 +209,7 @@ def _status(goal: GoalResult) -> str:
 
 
 def _model_stats(proposed: Proposed) -> dict[str, Any]:
-    """Of the brokers after the plan."""
+    """Compute the statistics of the brokers after the plan."""
     loads = proposed.after
     columns: dict[str, list[float]] = {
         "cpu": [load.cpu_percent for load in loads],

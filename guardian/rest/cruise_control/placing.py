@@ -84,7 +84,7 @@ class BrokerLoad:
 
 
 def placement_of(facts: LiveFacts) -> dict[TopicPartition, Placed]:
-    """As Kafka shows it; a partition that is being reassigned counts as where it will be."""
+    """Return the placement as Kafka shows it; a partition that is being reassigned counts as where it will be."""
     shown = {
         (partition, log_dir.broker): Replica(log_dir.broker, log_dir.path, replica.size_bytes)
         for log_dir in facts.log_dirs
@@ -101,7 +101,7 @@ def placement_of(facts: LiveFacts) -> dict[TopicPartition, Placed]:
 
 
 def after(placement: Placement, plan: Plan) -> dict[TopicPartition, Placed]:
-    """When every move of the plan is done, and preferred leaders lead."""
+    """Return the placement when every move of the plan is done, and preferred leaders lead."""
     moved = dict(placement)
     for move in plan.moves:
         before = moved.get(move.partition, Placed(-1, ()))
@@ -137,8 +137,9 @@ class _Sum:
 def broker_loads(
     facts: LiveFacts, placement: Placement, rates: Rates, cpu: Mapping[int, float] | None = None
 ) -> tuple[BrokerLoad, ...]:
-    """By broker id: those that live, and those that hold replicas though they don't. `cpu` is percent of a core; None:
-    what their hosts were busy, by as many brokers as are on each."""
+    """Return the loads by broker id: those that live, and those that hold replicas though they don't. `cpu` is percent
+    of a core; None: what their hosts were busy, by as many brokers as are on each.
+    """
     sums: dict[int, _Sum] = {broker: _Sum() for broker in facts.brokers}
     for partition, placed in placement.items():
         rate = rates.partitions.get(partition, _NOTHING)
@@ -173,7 +174,7 @@ def host_cpu(facts: LiveFacts, rates: Rates) -> dict[int, float]:
 
 
 def cpu_of(plan: Plan, *, is_after: bool) -> dict[int, float] | None:
-    """What the planner computed, in percent of a core; None where it knew of none."""
+    """Return the CPU that the planner computed, in percent of a core; None where it knew of none."""
     rows = [load for load in plan.loads if load.resource == LoadResource.CPU and not load.log_dir]
     return {load.broker: load.after if is_after else load.before for load in rows} or None
 

@@ -227,7 +227,9 @@ class Proposals:
         )
 
     def _settled(self, client: GuardianClient, ticket: Ticket) -> Ticket:
-        """When a rule approves it by itself, the leader does so within a second or two: then it is told as approved."""
+        """Wait until a rule has approved the ticket by itself, which the leader does within a second or two: then it is
+        told as approved.
+        """
         try:
             rule = automatic(client.approvals(), ticket, self._parts.now_ms())
         except GuardianError:
@@ -280,7 +282,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
 
 
 def _what_becomes_of(ticket: Ticket) -> str:
-    """In one sentence."""
+    """Say in one sentence what becomes of the ticket."""
     review = reviews.review_id(ticket.id)
     match ticket.state:
         case TicketState.PENDING:

@@ -129,7 +129,7 @@ def settings_of(
 
 
 def pretext(asked: Asked) -> str:
-    """What stands above the brokers' loads."""
+    """Return what stands above the brokers' loads."""
     brokers = list(asked.numbers("brokerid"))
     words = {
         "add_broker": f"Cluster load after adding broker {brokers}:",

@@ -46,7 +46,7 @@ def status_of(state: TicketState) -> str:
 
 
 def board(tickets: Iterable[Ticket], ids: Collection[int] = ()) -> list[Ticket]:
-    """By the time at which they were made; `ids` empty: all."""
+    """Return the tickets of the board by the time at which they were made; `ids` empty: all."""
     found = [ticket for ticket in tickets if ticket.state is not TicketState.DRAFT and review_id(ticket.id)]
     return sorted(
         (ticket for ticket in found if not ids or review_id(ticket.id) in ids),

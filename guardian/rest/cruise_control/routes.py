@@ -236,7 +236,7 @@ def _response(reply: _Reply, *, wants_json: bool, wants_schema: bool) -> Respons
 
 
 def schema_of(value: object) -> dict[str, Any]:
-    """As Cruise Control tells one: of a list, that of its first."""
+    """Return the schema of a value as Cruise Control tells one: of a list, that of its first."""
     kind = _NAMES.get(type(value), "string")
     if isinstance(value, Mapping):
         return {"type": "object", "properties": {key: schema_of(each) for key, each in value.items()}}

@@ -79,7 +79,7 @@ def _kind(task: ExecutionTask) -> str:
 
 
 def executor_state(driven: Sequence[Driven]) -> str:
-    """What Cruise Control would say that it does."""
+    """Return what Cruise Control would say that it does."""
     states = {each.ticket.state for each in driven}
     if not states:
         return IDLE
@@ -299,7 +299,7 @@ def _anomaly(finding: insight_pb2.Finding, trouble: insight_pb2.HealingTrouble |
 
 
 def state_text(document: Mapping[str, Any]) -> str:
-    """Of a whole answer, as Cruise Control writes them: a line for each part."""
+    """Format a whole answer as Cruise Control writes them: a line for each part."""
     lines = [
         f"{name}: {_braced(document[name])}"
         for name in ("MonitorState", "ExecutorState", "AnalyzerState", "AnomalyDetectorState")

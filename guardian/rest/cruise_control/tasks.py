@@ -252,7 +252,7 @@ def _shown(task: UserTask, before: tuple[int, int], now_ms: int) -> list[_Shown]
 
 
 def progress_document(task: UserTask, before: tuple[int, int], now_ms: int) -> dict[str, Any]:
-    """Of a task that is not done; `before` is what waits before it."""
+    """Build the progress of a task that is not done; `before` is what waits before it."""
     steps = [
         {
             "step": step.name,

@@ -46,7 +46,7 @@ def key_of(task_id: str, endpoint: str, part: str = "") -> str:
 
 
 def task_id_of(ticket: Ticket) -> str:
-    """Of the user task that made it; of any other ticket one that is always the same."""
+    """Return the id of the user task that made the ticket; of any other ticket one that is always the same."""
     if ticket.idempotency_key.startswith(_KEY):
         return ticket.idempotency_key.removeprefix(_KEY).partition(":")[0]
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"guardian:{ticket.id}"))
