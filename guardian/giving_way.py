@@ -15,7 +15,7 @@ def give_way() -> None:
     """Yield the processor to whoever started this process.
 
     Where autogrouping is on, Linux weighs sessions against each other by nice values of their own, and one's own nice
-    value counts within a session alone (sched(7)): a process that leads a session lowers that of its session too.
+    value counts within a session alone (sched(7)). So a process that leads a session lowers that of its session too.
     """
     os.nice(_NICER)
     if os.getsid(0) == os.getpid():

@@ -1,9 +1,9 @@
 """Traces of what happens to a ticket, in the words of OpenTelemetry: CLI, members and executor alike.
 
 A ticket has a trace of its own, whose id is made of the ticket's id. So the command that approves it, the member that
-records it and whichever leader carries it out, after however many crashes and days, write into the same trace, and
-nobody has to store or hand over anything: `trace_id_of("t-1a2b3c4d")` is what to look up. What has another trace, as
-the command that makes the ticket and does not know its id yet, links to it and carries it as `guardian.ticket`.
+records it and whichever leader carries it out, after however many crashes and days, write into the same trace. Nobody
+has to store or hand over anything: `trace_id_of("t-1a2b3c4d")` is what to look up. What has another trace, as the
+command that makes the ticket and does not know its id yet, links to it and carries it as `guardian.ticket`.
 
 Off until `start` is called: then nothing is imported and nothing is sent, and a span costs a comparison.
 """
@@ -126,7 +126,7 @@ def span(
     **facts: str | int | float | bool,
 ) -> Iterator[Span]:
     """Something that takes a while. Below the one under way in this thread or task, or below the caller's, whose gRPC
-    `metadata` tell of it; where there is neither, one about a ticket belongs to that ticket's trace.
+    `metadata` tell of it. Where there is neither, one about a ticket belongs to that ticket's trace.
 
     With `is_current` false what is done meanwhile is not below it: for a generator, which may change its thread.
     """

@@ -3,7 +3,7 @@
     level 0 ── members replaced one by one, may go back ──▶ all know level 1 ── guardian raft finish-upgrade ──▶ level 1
 
 A member that does not know a field of a command would carry it out without it, and its state would no longer be that of
-the others: an `expected_...` that one member compares and another one ignores is enough. So what this version added to
+the others. An `expected_...` that one member compares and another one ignores is enough. So what this version added to
 commands is not proposed before everybody knows it. The level that is in force is part of the replicated state, and one
 command raises it, on all members at the same index. From then on no older version may join: a member that finds a level
 above its own ends at once, and says so.

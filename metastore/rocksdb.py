@@ -1,9 +1,9 @@
 """The store on RocksDB. The one module that imports rocksdict.
 
-A write is one WriteBatch into RocksDB's memtable, without a log of RocksDB's own: the Raft log is that log, and writing
+A write is one WriteBatch into RocksDB's memtable, without a log of RocksDB's own. The Raft log is that log, and writing
 it twice costs a sixth of the CPU and a third of the bytes. RocksDB flushes memtables as a whole and in their order, and
-each batch holds its applied index; so what is found at start is always the state after some command, not before the one
-that `sync` returned last, and the commands that are missing (at most what the memtables held) are applied again.
+each batch holds its applied index. So what is found at start is always the state after some command, not before the one
+that `sync` returned last. The commands that are missing (at most what the memtables held) are applied again.
 
 Other threads read snapshots: taking one costs a microsecond and does not hold up the writer.
 

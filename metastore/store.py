@@ -78,8 +78,9 @@ class Store(Snapshot, Protocol):
         """
 
     def save(self, directory: Path) -> int:
-        """Writes a copy of the store as of one moment during the call into `directory`, which must not exist yet and is
-        on the store's file system, and returns its applied index. On any thread; writing goes on meanwhile."""
+        """Writes a copy of the store as of one moment during the call into `directory` and returns its applied index.
+        The directory must not exist yet and is on the store's file system. On any thread; writing goes on meanwhile.
+        """
 
     def install(self, directory: Path) -> None:
         """Replaces everything by a copy that `save` made, and takes the directory over.

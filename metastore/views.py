@@ -203,8 +203,9 @@ class Views:
             after = page.after
 
     def recent_tickets(self, since_ms: int, by: tuple[str, Agent] | None = None) -> tuple[Ticket, ...]:
-        """Return the tickets that are not over, or ended at that time, since the epoch, or later, newest first; those
-        of one of Guardian's own actors in a cluster, if these are given."""
+        """Return the tickets that are not over, or ended at that time, since the epoch, or later, newest first. They
+        are those of one of Guardian's own actors in a cluster, if these are given.
+        """
         agent = None if by is None else (by[0], agent_of(by[1]))
         ended = map(ticket_from_proto, ticket_order.ended_since(self._snapshot, since_ms, agent))
         open_ones = self.open_tickets(None if by is None else by[0])

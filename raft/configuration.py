@@ -1,4 +1,4 @@
-"""Who belongs to the group. A configuration is an entry of the log; the newest one in a member's log is in force there,
+"""Who belongs to the group. A configuration is an entry of the log. The newest one in a member's log is in force there,
 committed or not (Ongaro's thesis, section 4.1), so two changes never overlap and any two majorities share a member.
 
 Each change adds, promotes or removes one member, so that the majorities before and after it intersect.

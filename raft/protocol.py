@@ -39,8 +39,10 @@ class StateMachine(Protocol):
         """Makes what is applied durable and returns the index up to which it is. Any thread may call it."""
 
     def save(self, directory: Path) -> int:
-        """Writes a copy of the state as of one index during the call into `directory`, which must not exist yet and is
-        on the store's file system, and returns that index. Any thread may call it; applying goes on meanwhile."""
+        """Writes a copy of the state as of one index during the call into `directory` and returns that index. The
+        directory must not exist yet and is on the store's file system. Any thread may call it; applying goes on
+        meanwhile.
+        """
 
     def install(self, directory: Path) -> None:
         """Replaces the whole state by a saved copy and takes the directory over. Called by the applying thread.
@@ -147,9 +149,9 @@ class Replica(Protocol):
     def propose(self, command: bytes, timeout_s: float) -> bytes:
         """Appends a command on a majority, waits until it is applied **here**, and returns its result.
 
-        Raises NoLeader when there is no leader within the timeout (the command was not and will not be applied);
-        OutcomeUnknown when the command may or may not be applied later: retry with an idempotent command; Overloaded
-        and LowDisk when it was refused; ValueError when the command is too large.
+        Raises NoLeader when there is no leader within the timeout (the command was not and will not be applied). Raises
+        OutcomeUnknown when the command may or may not be applied later: retry with an idempotent command. Raises
+        Overloaded and LowDisk when it was refused; ValueError when the command is too large.
         """
 
     def propose_async(self, command: bytes, timeout_s: float, done: Callable[[Outcome], None]) -> None:

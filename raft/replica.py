@@ -76,20 +76,20 @@ class RaftReplica:
     ) -> None:
         """Starts the member; it takes part once it reaches a majority.
 
-        `listen` is the host:port that it binds to and that the others reach it at; `peers` holds the other members that
+        `listen` is the host:port that it binds to and that the others reach it at. `peers` holds the other members that
         the group begins with, by name, the same on all of them. Afterwards the configuration is in the log, and `peers`
         only says whom a member that lags behind the group hears beside the members that it knows. A member that joins a
         group (`join`) is told the configuration by the leader: its `peers` are some members of the group.
         `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it takes
         no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
-        process of this name is a member already: this one takes no part, and is to be closed. `on_lapse` likewise, when
+        process of this name is a member already. This one takes no part, and is to be closed. `on_lapse` likewise, when
         this member's folder has forgotten what it promised, as others say and no leader contradicts. `damage` says what
         of the state machine's content is damaged, "" while nothing is; it is asked in every tick. The state machine is
         closed with the replica. `end` gets the exit code, on any thread, when the process must end, and does not
         return.
 
         Raises CannotStart when the address is taken or can't be resolved, or when a member that joins is told of nobody
-        whom it may hear; DamagedData, one of these, when what is stored is damaged.
+        whom it may hear. Raises DamagedData, one of these, when what is stored is damaged.
         """
         self._name = name
         self._listen = listen

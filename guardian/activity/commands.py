@@ -240,7 +240,7 @@ def acls(
 ) -> None:
     """List the ACLs that nobody used, and those that allow more than was used.
 
-    unseen: nobody was seen to use it, which says nothing: controllers authorize what brokers pass on to them, such as
+    unseen: nobody was seen to use it, which says nothing. Controllers authorize what brokers pass on to them, such as
     topics that are created, altered or deleted, and send no activity.
 
     Example: guardian audit acls --cluster live --since 30d

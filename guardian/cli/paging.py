@@ -28,8 +28,9 @@ class Page:
     _next: str = field(default="", init=False)
 
     def rows(self, ask: Callable[[str, int], tuple[Sequence[_Row], str]]) -> list[_Row]:
-        """Return the rows of the page, of as many answers as it takes: each is asked for by a token and a number of
-        rows, 0 for any, and comes with the token of the next one, empty for none."""
+        """Return the rows of the page, of as many answers as it takes. Each is asked for by a token and a number of
+        rows, 0 for any, and comes with the token of the next one, empty for none.
+        """
         found: list[_Row] = []
         token = self.after
         while True:

@@ -1,5 +1,6 @@
 """How the CLI speaks TLS: --ca, --certificate and --key, else $GUARDIAN_CA, $GUARDIAN_CERTIFICATE and $GUARDIAN_KEY,
-else what the context says (guardian.cli.contexts), `local` with `guardian local up --tls` included; else in plain text.
+else what the context says (guardian.cli.contexts), `local` with `guardian local up --tls` included. With none of these
+it speaks plain text.
 
 They are taken as one: who types one of them, or sets one of the variables, gets nothing of the next place.
 """

@@ -1,6 +1,6 @@
 """--watch: a command that reads is carried out again and again, until Ctrl-C.
 
-On a terminal the screen is drawn anew; into a pipe or a file an answer is written when it differs from the one before,
+On a terminal the screen is drawn anew. Into a pipe or a file an answer is written when it differs from the one before,
 so that a log of it tells what changed. An answer that fails is told on stderr and asked for again: a member that is
 restarted must not end the watch of whoever restarts it.
 """

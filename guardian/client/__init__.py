@@ -69,8 +69,9 @@ class GuardianClient(
     MessageCalls,
 ):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
-    included; `actor` is named in the audit where a call does not name somebody itself; `tls` is how members are spoken
-    to, None: in plain text; `bearing` is what it shows with each call, such as a token."""
+    included. `actor` is named in the audit where a call does not name somebody itself. `tls` is how members are spoken
+    to, None: in plain text; `bearing` is what it shows with each call, such as a token.
+    """
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ append ─▶ waiting ─▶ sent (in the stream's order) ─ reply ─▶ Futur
 
 An append is carried out once however often it is sent: its session says so, and where Guardian has forgotten the
 session, repeating an event changes nothing anyway. Appends are carried out in the order in which they were made, but
-for one that an overloaded member refuses: those that were under way with it may come before it.
+for one that an overloaded member refuses. Those that were under way with it may come before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a client shows, and whom it trusts: PEM files, read for each connection that it opens anew.
 
-A client that runs for months (the console, `guardian analyze --every`) takes up renewed files by itself: `stamp` tells
+A client that runs for months (the console, `guardian analyze --every`) takes up renewed files by itself. `stamp` tells
 that they have changed, and calls made from then on go over a new channel.
 """
 

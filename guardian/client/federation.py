@@ -93,7 +93,8 @@ class FederationCalls:
         self, table: federation_pb2.FederationTable, cluster: str = "", name: str = "", token: str = "", size: int = 0
     ) -> tuple[Sequence[federation_pb2.FederationEntry], str]:
         """Return up to so many entries (0: as many as the server likes) from the token of the page before on, and the
-        token of the next one; empty: there is none. Raises InvalidInput for what is no token."""
+        token of the next one. An empty token: there is none. Raises InvalidInput for what is no token.
+        """
         request = federation_pb2.ListFederationRequest(
             table=table, cluster=cluster, name=name, page_token=token, page_size=size
         )

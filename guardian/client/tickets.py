@@ -42,8 +42,9 @@ class TicketOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TicketPage:
-    """Tickets, and how far those are that the executor drives; the token for the next page, empty: there is none; where
-    it was asked for how many there are in all, by cluster and state."""
+    """Tickets, and how far those are that the executor drives. Beside them the token for the next page, empty: there is
+    none; where it was asked for, how many there are in all, by cluster and state.
+    """
 
     tickets: tuple[tuple[Ticket, Progress | None], ...]
     next_token: str = ""

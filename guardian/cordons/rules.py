@@ -45,9 +45,10 @@ class BrokerLook:
 
 @dataclass(frozen=True, slots=True)
 class CordonStep:
-    """`put` and `dropped` are to be stored at once; then `changes` are to be sent, each where Kafka still shows what it
+    """`put` and `dropped` are to be stored at once. Then `changes` are to be sent, each where Kafka still shows what it
     was decided from, and `debts` are to be settled: those cordons are dropped then. `sentences` say what was done and
-    what is awaited."""
+    what is awaited.
+    """
 
     put: tuple[Cordon, ...] = ()
     dropped: tuple[Cordon, ...] = ()

@@ -1,7 +1,7 @@
 """The Placement service: what controllers ask about new topics, and what is cordoned.
 
-The rules follow from what this member has stored, made once for each state of the store, and once a second at most:
-controllers ask every second, and get the whole of it only when something of their cluster has changed. They are told
+The rules follow from what this member has stored, made once for each state of the store, and once a second at most.
+Controllers ask every second, and get the whole of it only when something of their cluster has changed. They are told
 even while the group has no leader: that a topic may be created must not depend on it.
 """
 

@@ -65,10 +65,10 @@ def machines_of(
 ) -> Machines:
     """The cluster's machines with these capacities; those that are `known` keep what the file does not say.
 
-    A machine has the name of its host: that of its entry, else of the pattern (`{broker}`, `{cluster}`), else that of
-    the broker's reporter where no other broker has the same. Raises InvalidInput where there is none of them, or no
-    entry is of a broker of the cluster. Entries of other brokers are left out: clusters share files, and a file may be
-    written before the brokers join.
+    A machine has the name of its host. That is the one of its entry, else of the pattern (`{broker}`, `{cluster}`),
+    else that of the broker's reporter where no other broker has the same. Raises InvalidInput where there is none of
+    them, or no entry is of a broker of the cluster. Entries of other brokers are left out: clusters share files, and a
+    file may be written before the brokers join.
     """
     strange = strangers(capacities, (broker.id for broker in cluster.brokers))
     if strange and len(strange) == len(capacities):

@@ -4,8 +4,8 @@
                    "observers": [{"count": 1, "constraints": {"rack": "west"}}],
                    "observerPromotionPolicy": "under-min-isr"}
 
-There a rack usually is a region, so a rack that is a data centre here counts as that; one that is a rack here counts as
-the data centre that it stands in. What Apache Kafka does not have is not taken over, and the remarks say so: observers
+There a rack usually is a region, so a rack that is a data centre here counts as that. One that is a rack here counts as
+the data centre that it stands in. What Apache Kafka does not have is not taken over, and the remarks say so. Observers
 (replicas outside of the ISR) become replicas like any other, and their promotion is left out.
 """
 

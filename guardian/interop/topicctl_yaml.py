@@ -8,7 +8,7 @@
       settings: {cleanup.policy: delete, max.message.bytes: 5242880}
       placement: {strategy: balanced-leaders, picker: randomized}
 
-A topic becomes a ticket that creates it. With the strategy `static` it gets the replicas that the file names; with any
+A topic becomes a ticket that creates it. With the strategy `static` it gets the replicas that the file names. With any
 other one Guardian's planner chooses them, by disk use and traffic, in different racks and by label and IDC policy. What
 of the file is not kept is told in remarks.
 

@@ -1,8 +1,8 @@
 """YAML as a tree in which each node knows its line, so that whatever is wrong is told as file:line and field.
 
 The YAML of people, not of programs: mappings, lists, texts, numbers, true, false and null. Aliases and tags are refused
-(a few lines of aliases stand for gigabytes, and nobody sees what an entry says), and so is a key that comes twice, of
-which YAML parsers keep one or the other. JSON is YAML too.
+(a few lines of aliases stand for gigabytes, and nobody sees what an entry says). So is a key that comes twice, of which
+YAML parsers keep one or the other. JSON is YAML too.
 """
 
 from __future__ import annotations

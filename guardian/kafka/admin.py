@@ -53,7 +53,7 @@ class KafkaAdmin(Protocol):
 
     def each_change_proven_by(self, prove: Callable[[], None]) -> AbstractContextManager[None]:
         """Within it, on this thread, `prove` is called right before each request goes out of a call that changes
-        something, those included that are sent once more as the first got no answer.
+        something. That includes those that are sent once more as the first got no answer.
 
         Where it raises, the call raises that: what was sent before may have reached Kafka. It may be called on another
         thread, while the call waits for it.

@@ -33,8 +33,8 @@ T = TypeVar("T")
 class ClusterCalls:
     """Calls on one cluster, for one thread at a time. Connects at the first one.
 
-    Raises, from every call, ClusterUnavailable when the cluster can't be reached in time or refuses us, InvalidInput
-    when a secret can't be read or is not what it should be, and Undecided with the name of the cluster.
+    Raises, from every call, ClusterUnavailable when the cluster can't be reached in time or refuses us. Raises
+    InvalidInput when a secret can't be read or is not what it should be, and Undecided with the name of the cluster.
     """
 
     def __init__(self, cluster: Cluster, timeout_s: float, memory: ClusterMemory, secrets: SecretFolder) -> None:

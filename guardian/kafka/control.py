@@ -59,7 +59,7 @@ class KafkaControl:
     bootstrap endpoints and reads the files again.
 
     `broker_timeout_s` is how long a broker may take to tell its log dirs or its configuration, before the others are
-    waited for no longer because of it (patience.py); None: as long as the call. `memory` is what is known of the
+    waited for no longer because of it (patience.py). None: as long as the call. `memory` is what is known of the
     cluster beyond this object, shared by all that look at it; `lags` tells how old the brokers' metadata is, where
     somebody knows.
     """

@@ -138,8 +138,8 @@ def producer_config(cluster: Cluster, **settings: Setting) -> dict[str, Setting]
     """librdkafka's configuration of a producer that keeps its order through retries.
 
     With one request in flight to a broker a batch that is refused, as by a broker that does not lead yet, is not
-    overtaken by the one behind it. A record can be there twice where an answer was lost, as with a broker that died:
-    `enable_idempotence=True` is without that, but its threads turn in a circle, a core for each broker, while more
+    overtaken by the one behind it. A record can be there twice where an answer was lost, as with a broker that died.
+    `enable_idempotence=True` is without that. But its threads turn in a circle, a core for each broker, while more
     batches wait than may be in flight (librdkafka 2.11 to 2.16), which starves a busy machine.
     """
     ordered: dict[str, Setting] = {"enable.idempotence": False, "max.in.flight": 1}

@@ -8,8 +8,8 @@ Time is virtual: every read lasts `MS_PER_READ`, and meanwhile replicas catch up
                                                                   followers of listed partitions take theirs first
     copy between log dirs ── shares the broker's replica.alter.log.dirs.io.max.bytes.per.second
 
-A reassignment follows Kafka's controller: the replicas become target + removed, it completes when every target
-replica is in sync, and a leader that stays a replica stays the leader until somebody elects another. Submitting the
+A reassignment follows Kafka's controller: the replicas become target + removed, and it completes when every target
+replica is in sync. A leader that stays a replica stays the leader until somebody elects another. Submitting the
 original over a reassignment in flight hangs for good (the new replica is both added and removed); a cancel frees it.
 
 A new replica of a tiered topic begins after the last tiered offset (KIP-1023): it copies a tenth, and grows from there.

@@ -1,6 +1,6 @@
 """kafka-python 3.0.12. The one module that imports the library: its errors, its messages, connections to a cluster.
 
-kafka-python's own admin client is left aside for the layer below it: that client hides a refused login behind a
+kafka-python's own admin client is left aside for the layer below it. That client hides a refused login behind a
 time-out, asks brokers one after the other, and can't send the guard against changes of the replication factor. This
 layer is not public: tests/unit/kafka/test_kafka_python.py names what is needed of it, and says what a newer version
 lacks.
@@ -352,8 +352,9 @@ class Connections:
 
 
 def send_now(connection: Any, request: Any, limit_s: float) -> Awaitable[Any]:
-    """Return the answer to come. What the socket takes is written before this returns: kafka-python 3.0.12 writes in a
-    later round of its loop, when what was proven right before need not be so any more."""
+    """Send the request at once and return the answer to come. What the socket takes is written before this returns;
+    kafka-python 3.0.12 writes in a later round of its loop, when what was proven right before need not be so any more.
+    """
     answer: Awaitable[Any] = connection.send_request(request, request_timeout_ms=limit_s * 1000)
     transport = connection.transport
     if transport is not None:
@@ -366,7 +367,7 @@ def send_now(connection: Any, request: Any, limit_s: float) -> Awaitable[Any]:
 def _deliver_last_words(transport: Any) -> None:
     """Make a transport hand on what came before the end of the stream.
 
-    A broker refuses a login and closes the connection at once; kafka-python 3.0.12 drops bytes that it reads together
+    A broker refuses a login and closes the connection at once. kafka-python 3.0.12 drops bytes that it reads together
     with the end of the stream, so that the refusal looks like a lost connection.
     """
     receive = transport._sock_recv
@@ -383,7 +384,7 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]
     connection may.
 
     kafka-python 3.0.12 gives all the time to the first address, waits for the other side's part of the handshake
-    without a limit, and keeps the socket: a broker that accepts connections and says nothing would cost a file
+    without a limit, and keeps the socket. A broker that accepts connections and says nothing would cost a file
     descriptor each time that it is asked.
     """
 

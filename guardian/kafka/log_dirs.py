@@ -27,7 +27,7 @@ async def describe(
 ) -> tuple[LogDir, ...]:
     """Return the log dirs of the brokers that answer in time, with the replicas of these partitions (None: of all).
 
-    Partitions are named in slices, and the answers to one are read before the next is asked for: of a large cluster all
+    Partitions are named in slices, and the answers to one are read before the next is asked for. Of a large cluster all
     of them at once would be more than what is read from them. A broker that answers one slice and not another is as one
     that does not answer: half of what it holds would look like all.
     """

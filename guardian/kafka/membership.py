@@ -4,7 +4,7 @@ A broker that is down is fenced, and stays registered until it is unregistered. 
 "done" and breaks it (KAFKA.md, trap 8), so it is asked once more, right before, whether it is fenced.
 
 Each broker tells in ApiVersions which levels of `metadata.version` it supports, and which one is in force as far as it
-has heard. What controllers and brokers that are down support is in their registrations: the active controller refuses a
+has heard. What controllers and brokers that are down support is in their registrations. The active controller refuses a
 level that one of them lacks, and says so without a change where it is only to validate.
 """
 

@@ -7,8 +7,8 @@ that was late gets more time the next time, as it may only be busy, but is asked
     waited         1     2     4     4          times `usual_s`, up to `most_s`
     then left out  2     8     32    60         as many times as long, up to a minute
 
-An answer that would have been in time one step earlier takes that step back: one that had a bad moment is asked as
-before at the next tick but one. Who always needs a little more than `usual_s` keeps the time that it needs: a rate is
+An answer that would have been in time one step earlier takes that step back. One that had a bad moment is asked as
+before at the next tick but one. Who always needs a little more than `usual_s` keeps the time that it needs. A rate is
 read again right before it is set, so that whoever is heard only now and then would never get one.
 """
 

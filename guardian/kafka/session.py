@@ -1,7 +1,7 @@
 """The questions of one call to the brokers: to any, to each of several, to controllers, to a witness.
 
 Whatever fails in passing (a broker that has gone, a controller that has moved, stale metadata) is asked again of
-another broker within the deadline of the call; all requests are idempotent.
+another broker within the deadline of the call. All requests are idempotent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests that name much are sent in slices: the one place that says how large a slice is.
 
 A KRaft controller carries a request out in one atomic batch of at most 10,000 records, and refuses what makes more
-(QuorumController.MAX_RECORDS_PER_USER_OP); brokers and Guardian hold a whole answer at once. What is named once makes a
+(QuorumController.MAX_RECORDS_PER_USER_OP). Brokers and Guardian hold a whole answer at once. What is named once makes a
 record or two, so a slice is well below that. Each slice is a request of its own: proven again before it is sent, and
 taken up by the next tick where the call ends before it.
 """

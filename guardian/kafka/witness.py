@@ -366,7 +366,8 @@ async def _ask_witness(
     session: Session, memory: ClusterMemory, witness: int, topics: Collection[str] | None
 ) -> BrokerAnswer | None:
     """None where the answer came too late to be covered by the proof. A topic that the witness does not know may have
-    been made a moment ago: what it lacks is asked for once more, of a witness that knows all that is committed."""
+    been made a moment ago. What it lacks is asked for once more, of a witness that knows all that is committed.
+    """
     answer = await _covered(session, memory, witness, topics)
     missing = set(topics or ()) - answer.topic_ids.keys() if answer is not None else set()
     if answer is None or not missing:

@@ -30,8 +30,9 @@ _KEPT = 4  # of a name: as it is registered, as it was, and as somebody tries it
 
 class KafkaConnector:
     """Any thread may use it. A cluster that is registered with other brokers to begin from is remembered anew, since it
-    may be another one; who only tries that changes nothing for the one that is registered. `secrets` is the folder of
-    what clusters name; None: no secret can be named."""
+    may be another one. Who only tries that changes nothing for the one that is registered. `secrets` is the folder of
+    what clusters name; None: no secret can be named.
+    """
 
     def __init__(self, reporters: Reporters, secrets: Path | None = None) -> None:
         self._reporters = reporters

@@ -1,10 +1,10 @@
 """What only the Raft leader does, once a tick: drive the tickets.
 
-A member that lost its leadership without knowing may tick once more: the commit of its intents fails, or, if nothing
+A member that lost its leadership without knowing may tick once more. The commit of its intents fails, or, if nothing
 changed, the confirmation of its leadership does (see `guardian.execution.loop.proving`), so nothing is sent.
 
-A tick that fails in a way nobody foresaw is logged, and the next one is made all the same: a leader without its loop
-would go on leading and drive nothing, and ending the process would hand the same ticket to the next leader.
+A tick that fails in a way nobody foresaw is logged, and the next one is made all the same. A leader without its loop
+would go on leading and drive nothing. Ending the process would hand the same ticket to the next leader.
 """
 
 from __future__ import annotations

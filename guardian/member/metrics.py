@@ -50,10 +50,11 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept;
-    `findings` tells only while the member leads, and is None where no detectors run; `sinks` are those
-    that it sends events to while it leads; `tls` is counted by section of the configuration;
-    `refusals` is empty where security is off."""
+    """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept.
+    `findings` tells only while the member leads, and is None where no detectors run. `sinks` are those that it sends
+    events to while it leads; `tls` is counted by section of the configuration; `refusals` is empty where security is
+    off.
+    """
 
     store: ReplicatedStore
     collects: Callable[[], list[str]]

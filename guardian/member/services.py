@@ -102,14 +102,14 @@ NAMES = tuple(
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the services are made of. `collects` tells the brokers that this member collects from; `client_address` is
-    where clients reach it; `data` is its folder; `counters` are what its metrics tell of tiering; `findings` is None
-    where no detectors run, `healer` where nothing heals.
-    `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
-    unless a command says otherwise, `live_planner` makes them at once. Brokers with
-    `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
-    does; `cautions` are sentences on how the member was configured.
-    `throttle`, `lines` (bytes/s that moves may take, as far as this member knows), `tick_s`, `tiered_warm_up_s` and
-    `max_plan_age_s` are the executor's; without `throttle` rates are fixed. `roles` is None where security is off."""
+    where clients reach it; `data` is its folder. `counters` are what its metrics tell of tiering; `findings` is None
+    where no detectors run, `healer` where nothing heals. `ask_broker` reads a broker's reporter, and is None where none
+    can be asked. `planner` is what plans are asked for unless a command says otherwise, `live_planner` makes them at
+    once. Brokers with `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks,
+    where something does; `cautions` are sentences on how the member was configured. `throttle`, `lines` (bytes/s that
+    moves may take, as far as this member knows), `tick_s`, `tiered_warm_up_s` and `max_plan_age_s` are the executor's;
+    without `throttle` rates are fixed. `roles` is None where security is off.
+    """
 
     replica: Replica
     state_machine: MetastoreStateMachine

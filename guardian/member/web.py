@@ -7,7 +7,7 @@
 /sd/prometheus     where the brokers' own pages are (guardian.federation.service.discovery)
 /console/          the console (guardian.member.pages); / leads there
 
-Every answer carries headers that leave a browser nothing but Guardian's own files: no script or style of a page's text
+Every answer carries headers that leave a browser nothing but Guardian's own files. No script or style of a page's text
 is run, no page is shown in a frame of another, nothing is kept unless it is a file named by its content. A request's
 body has a size, and as a whole a time.
 

@@ -37,8 +37,9 @@ class CollectorSeat:
 
 @dataclass(frozen=True, slots=True)
 class BrokerMove:
-    """Its owner is to let go of a broker, which goes to `to` once the owner has acted on generation `since`; to NOBODY
-    when it is not to be collected any more."""
+    """Its owner is to let go of a broker, which goes to `to` once the owner has acted on generation `since`. It goes to
+    NOBODY when it is not to be collected any more.
+    """
 
     to: str
     since: int

@@ -95,7 +95,7 @@ class Loss:
 
     `offline`: nobody in sync is left. `unwritable`: leaders remain, but fewer than min.insync.replicas are in sync.
     `exposed`: min.insync.replicas or more of the replicas are inside, so that an acknowledgement may have come from
-    there alone: lost if the disks are lost too and the ISR had shrunk to them. `leaders`: have to move.
+    there alone. It is lost if the disks are lost too and the ISR had shrunk to them. `leaders`: have to move.
     """
 
     scope: Scope

@@ -56,14 +56,13 @@ class ExecutionTask:
     """One partition's move. `detail` says in one sentence what it waits for, or why it failed.
 
     Of a tiered topic, a new leader must first hold `cover_bytes` locally (0: as much as the old one), or `hold_ms` must
-    have passed since the start; both were settled when the execution began, and a task that is taken back gets the time
+    have passed since the start. Both were settled when the execution began, and a task that is taken back gets the time
     once more on top. `hold_ms` 0: it leads at once. `copied_bytes` is how much of what it copies has arrived, in steps
     of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
     `missing_since_ms` is since when a broker without which it can't end is down, 0: none is. What `is_adopted` was
     another tool's. `topic_partitions` is how many partitions its topic had when the move began to be carried out, with
     those that its ticket creates; 0: not known. Since `refused_since_ms` Kafka refuses it because of a broker that it
-    names, 0: it does not. `reason` is a TaskReason, or the number of one that only a newer
-    version knows.
+    names, 0: it does not. `reason` is a TaskReason, or the number of one that only a newer version knows.
     """
 
     number: int

@@ -40,7 +40,7 @@ class Traits(NamedTuple):
     """Say what a kind of operation does to its brokers; an ask can't ask it for more.
 
     `empties` them, so that they may be gone already; `may_stop` them for good; `brings_back` those that are offline;
-    `may_leave_unavailable` partitions that can't do without them; `has_batches`, of controllers too, restarted by a
+    `may_leave_unavailable` partitions that can't do without them. `has_batches`, of controllers too, restarted by a
     hook. `mark` is why an exclusion of its ticket is there.
     """
 
@@ -83,15 +83,14 @@ class Ask:
     """What a ticket asks for.
 
     `brokers` and `controllers` are sorted; `controllers` are nodes that are no brokers, of a rolling restart, in which
-    they come last. Of a removal and of brokers taken offline, `shutdown` says that they are to be down at the end: by
-    `hook`, or, where it is empty, by a person, who is waited for. A removal without shutdown leaves its exclusions.
-    `batch_limit` is how many brokers are restarted at once at most, 0: as many as ISR and rack allow.
+    they come last. Of a removal and of brokers taken offline, `shutdown` says that they are to be down at the end. They
+    are stopped by `hook`, or, where it is empty, by a person, who is waited for. A removal without shutdown leaves its
+    exclusions. `batch_limit` is how many brokers are restarted at once at most, 0: as many as ISR and rack allow.
     `accept_unavailable`: partitions that can't do without one of their brokers may be unavailable meanwhile.
-    `back_within_ms` is how long a broker may be away, 0: the usual. `revision` counts the amendments.
-    `finalize`: when all of a rolling restart is done, Kafka's `metadata.version` is raised, which nobody can take back,
-    to the level `metadata_version`, 0: to the highest that all nodes support. A rolling restart does not wait for
-    the trouble of `accepted_partitions` ("orders-3") and `accepted_brokers` (down, or out of sync), which is older than
-    the ticket.
+    `back_within_ms` is how long a broker may be away, 0: the usual. `revision` counts the amendments. `finalize`: when
+    all of a rolling restart is done, Kafka's `metadata.version` is raised, which nobody can take back, to the level
+    `metadata_version`, 0: to the highest that all nodes support. A rolling restart does not wait for the trouble of
+    `accepted_partitions` ("orders-3") and `accepted_brokers` (down, or out of sync), which is older than the ticket.
     """
 
     kind: AskKind

@@ -201,7 +201,7 @@ class BrokerTransfer:
 class Excused:
     """What the sentences of `Plan.unmet` are about, for a checker: this may be left undone, and nothing else.
 
-    `partitions` may stay as they are, `brokers` need not become empty, those of `whole` keep all that they hold;
+    `partitions` may stay as they are, `brokers` need not become empty, those of `whole` keep all that they hold.
     `resources` are the targets that are not reached: names of LoadResource, and "log dirs" inside brokers.
     """
 
@@ -218,13 +218,12 @@ LOG_DIRS = "log dirs"
 class Plan:
     """Moves for one cluster, in the order in which they start.
 
-    The same input gives the same plan, so `made_at_ms` is the input's end, not the clock.
-    `input` says in one sentence what the plan was made from and how complete that was. `task` is what was asked for,
-    `settings` how: without settings no planner made the plan. `unmet` are sentences: what could not be reached, and
-    why; `notes` are what else there is to know.
-    `seconds` is how long copying takes at least, at `throttle` bytes/s per broker; both 0: not told.
+    The same input gives the same plan, so `made_at_ms` is the input's end, not the clock. `input` says in one sentence
+    what the plan was made from and how complete that was. `task` is what was asked for, `settings` how: without
+    settings no planner made the plan. `unmet` are sentences: what could not be reached, and why; `notes` are what else
+    there is to know. `seconds` is how long copying takes at least, at `throttle` bytes/s per broker; both 0: not told.
     `excused` and `joins` (broker id, host of the machine that joins as it) are for who checks the plan where it is
-    made: they are not stored with it, and two plans that differ in nothing else are the same.
+    made. They are not stored with it, and two plans that differ in nothing else are the same.
     """
 
     cluster: str

@@ -1,11 +1,11 @@
 """What a member keeps for its security besides the roles: a file of the audit, and which sessions were ended.
 
 What is added to the replicated audit is appended to a file of this member too, for whatever collects such files
-(guardian.security.rules.audit_chain): an admin of Guardian can't take back what has left the host.
+(guardian.security.rules.audit_chain). An admin of Guardian can't take back what has left the host.
 
 A member that was down, or is behind, appends what it missed when it is there again, by the index that its last lines
-have, and how many have it; after a snapshot was installed likewise. What a crash left of a line is cut off and written
-anew.
+have, and how many have it. After a snapshot was installed it does likewise. What a crash left of a line is cut off and
+written anew.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A listening socket that takes only so many connections, of all and of one address; for one asyncio event loop.
 
-Who comes over his share replaces the oldest of his own connections that gets no answer: an address that holds the port
+Who comes over his share replaces the oldest of his own connections that gets no answer. An address that holds the port
 by connections that say nothing, or say it slowly, is still answered when it asks. Each has a moment to say something,
 unless who comes has few connections beside his whose place he takes, so that a flood is mostly refused, which costs
-little; and where all of his get answers he is refused too. A port that is full makes room at whoever holds most of it
+little. Where all of his get answers he is refused too. A port that is full makes room at whoever holds most of it
 (guardian.serving.rules.shares).
 
-The system hands connections over in the order in which they came: who asks waits behind all of a flood. What is over
-a share is therefore mostly refused, at the cost of a close: few are replaced at a time, and the work of taking one does
+The system hands connections over in the order in which they came: who asks waits behind all of a flood. What is over a
+share is therefore mostly refused, at the cost of a close. Few are replaced at a time, and the work of taking one does
 not grow with the number of addresses. While thousands come in a second most are not even accepted
 (guardian.serving.keeping_out).
 

@@ -146,8 +146,9 @@ class PortCounters:
 
 @dataclass(slots=True)
 class LoopCounters:
-    """Of one of the leader's loops: ticks, those that failed, the time that all took, and the longest from the end of
-    one to the end of the next while the member led all the time."""
+    """Count one of the leader's loops: ticks, those that failed, and the time that all took. Keep the longest time from
+    the end of one to the end of the next while the member led all the time.
+    """
 
     ticks: int = 0
     failures: int = 0

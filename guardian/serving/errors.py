@@ -1,5 +1,5 @@
 """Errors of guardian.errors become gRPC answers here, and nowhere else: a code (guardian.model.wire.status), a
-sentence, and two trailers: guardian-error, the class, which says more than the code, and with Overloaded
+sentence, and two trailers. These are guardian-error, the class, which says more than the code, and with Overloaded
 retry-after-ms.
 
 A StoreError (a member that is stopping, or whose disk fails) is Unavailable as well: another member can answer.
@@ -90,12 +90,11 @@ class AsyncErrorInterceptor(MethodInterceptor):
     """Answers a GuardianError with its sentence and the status code that tells the client what to do.
 
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
-    `unary_timeout_s` at the latest, whether or not the client gave a deadline, and with `concurrent_calls` asynchronous
-    ones under way, or `calls_per_address` of one address, more are answered Overloaded: streams too, and who watches
+    `unary_timeout_s` at the latest, whether or not the client gave a deadline. With `concurrent_calls` asynchronous
+    ones under way, or `calls_per_address` of one address, more are answered Overloaded. So are streams, and who watches
     the member's health, but after `refuse_streams_after_s`. Probes have as many of their own, so that others' calls
-    take none away.
-    One that runs in a thread is not begun when its client waits no longer; how many there may be, waiting ones
-    included, is counted apart, in `queued`, by the pool that they are handed to (guardian.serving.pool).
+    take none away. One that runs in a thread is not begun when its client waits no longer. How many there may be,
+    waiting ones included, is counted apart, in `queued`, by the pool that they are handed to (guardian.serving.pool).
     Each call is counted in `counters` with the code that answers it.
     """
 
@@ -178,8 +177,9 @@ class Calls:
 
     @asynccontextmanager
     async def one(self, peer: str, *, is_stream: bool) -> AsyncIterator[None]:
-        """Raises Overloaded when it would be one too many, of all or of the peer's address: of a stream after a while,
-        since whoever is refused at once asks again at once."""
+        """Raises Overloaded when it would be one too many, of all or of the peer's address. It raises it of a stream
+        after a while, since whoever is refused at once asks again at once.
+        """
         try:
             end = self.begin(peer)
         except Overloaded:

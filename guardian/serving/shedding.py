@@ -1,6 +1,6 @@
 """Shut down connections of a port that are over the share of their address, whoever has accepted them.
 
-gRPC's C library accepts by itself and tells nobody. What it holds are descriptors of this process: a look finds those
+gRPC's C library accepts by itself and tells nobody. What it holds are descriptors of this process. A look finds those
 that the port accepted and whose they are, and ends those that are too many (guardian.serving.rules.shares), first who
 has sent nothing, longest silent first, then the newest. A shutdown acts on the connection, not on the descriptor: the
 library sees that the other side has ended it, and closes it as any other.
@@ -132,8 +132,9 @@ class Shedding:
             return _Connection(inode, descriptor, holder_of(str(borrowed.getpeername()[0])))
 
     def _worth(self, connection: _Connection) -> tuple[bool, int]:
-        """Return what sorts connections by how much they are worth keeping: who has sent something, the oldest first;
-        then who has sent nothing, the newest first, since he may be about to."""
+        """Return what sorts connections by how much they are worth keeping. First comes who has sent something, the
+        oldest first; then who has sent nothing, the newest first, since he may be about to.
+        """
         self._step()
         if _has_sent(connection):
             return False, connection.number

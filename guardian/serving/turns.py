@@ -1,14 +1,14 @@
 """Turns at making long answers: few threads of the pool do so at once, the others wait without the interpreter's lock.
 
-Who has had a turn while others wait for theirs rests for as long as it took before the next one has it: so lists, asked
+Who has had a turn while others wait for theirs rests for as long as it took before the next one has it. So lists, asked
 for as fast as they are answered, take half of the interpreter at the most, and writes have the other half.
 
-What computes long without a page's limit has turns too: a rating of all topics as one, a walk through a table page by
-page, and between two pages it sleeps, which is what hands the lock over: whoever only lets go of it is the first to
-have it again.
+What computes long without a page's limit has turns too. A rating of all topics has one, a walk through a table one page
+by page. Between two pages it sleeps, which is what hands the lock over: whoever only lets go of it is the first to have
+it again.
 
 A thread that wants the lock waits up to 5 ms for each thread that computes. With all 32 of the pool at it, the Raft
-thread, which gives the lock up at each sync and message, would miss its heartbeats; with two it does not notice.
+thread, which gives the lock up at each sync and message, would miss its heartbeats. With two it does not notice.
 """
 
 from __future__ import annotations

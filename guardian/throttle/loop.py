@@ -13,8 +13,9 @@ _LOOK_MS = 900
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """By broker, what it did in the last seconds, and in the last one; who has been silent for too long, and who
-    said nothing new at this look, so that what is known of it is as before."""
+    """Hold by broker what it did in the last seconds, and in the last one. Hold who has been silent for too long, and
+    who said nothing new at this look, so that what is known of it is as before.
+    """
 
     readings: dict[int, BrokerReading]
     latest: dict[int, BrokerReading]

@@ -66,8 +66,8 @@ class Latency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerReading:
-    """A broker between two looks: its busiest disk and its busiest interface (empty: not known), shares from 0 to 1,
-    its clients' requests by kind, and the bytes/s that reassignments copied into it and out of it.
+    """A broker between two looks: its busiest disk and its busiest interface (empty: not known), shares from 0 to 1.
+    Beside them its clients' requests by kind, and the bytes/s that reassignments copied into it and out of it.
 
     `nic_without_speed` is one where the speed of none is known, else empty. `is_young`: it has been asked once only, so
     that only `latencies` are known, as Kafka's p99.

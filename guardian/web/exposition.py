@@ -2,7 +2,7 @@
 
 The client library escapes what would break a line (backslash, quote, line feed), so that a scraper reads every value as
 it is. It leaves alone what moves a cursor or turns the direction of reading, and fails on half a surrogate pair, with
-all of the page: those are written out first, as everywhere else (guardian.model.text).
+all of the page. Those are written out first, as everywhere else (guardian.model.text).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Who changed what. One record for each command that changes something on somebody's behalf, also when it is refused;
-and one for calls that never became a command, because whoever made them may not, or did not say who he is.
+"""Who changed what. One record for each command that changes something on somebody's behalf, also when it is refused.
+Another one is for calls that never became a command, because whoever made them may not, or did not say who he is.
 
 Not audited: what brokers write (events, claims, ids), what keeps Guardian going (sessions, sweeps, trims, the progress
 of an execution, parts of a plan), and what changed nothing.

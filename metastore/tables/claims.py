@@ -11,8 +11,8 @@ refused. Tokens only go up, whoever claims and in whichever mode, and 0 means: n
 The same epoch again:
 - from the same broker: the same token, also for another writer instance. Mostly it is a repetition whose answer was
   lost. If it is a restarted broker: Kafka's controller lets one process at a time have a broker id, so the earlier
-  instance is gone; refusing would keep the new one out until the next election, and a new token would let a late
-  repetition of the earlier instance's claim fence the living one.
+  instance is gone. Refusing would keep the new one out until the next election. A new token would let a late repetition
+  of the earlier instance's claim fence the living one.
 - from another broker: refused. Kafka elects one leader for an epoch, so one of the two findings was wrong, and the
   earlier one is what other events already relied on.
 

@@ -1,6 +1,6 @@
 """Sessions of the console that their owners ended, so that no member takes a copy of their cookie.
 
-A row is a time, when the session would be over by itself, and the hash of its cookie: only who has a good session can
+A row is a time, when the session would be over by itself, and the hash of its cookie. Only who has a good session can
 end it, and the cookie itself is not stored. Rows go once their time is over by the group's clock. Of too many those go
 that would be over first: they are good for the shortest time.
 """

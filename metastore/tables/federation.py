@@ -74,8 +74,9 @@ def handle_change(command: federation_pb2.ChangeFederationRequest, view: ReadVie
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What somebody is shown who does not see every cluster: what is of these clusters, which ascend, free machines in
-    these IDCs or in none, and of the rest what `shows` lets pass."""
+    """What somebody is shown who does not see every cluster: what is of these clusters, which ascend, and free machines
+    in these IDCs or in none. Of the rest it is what `shows` lets pass.
+    """
 
     clusters: Sequence[str]
     idcs: Collection[str]

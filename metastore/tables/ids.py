@@ -4,8 +4,8 @@ A number becomes 16 bytes in the form of a UUID of version 8 (RFC 9562, section 
 
     67 72 64 6e | kind: 2 | 80 00 | 10 and the number: 62 bits
 
-So ids of one kind sort as their numbers do; no random (version 4) id, such as stock brokers make, is ever equal to one
-of them; and each is one that Kafka accepts (org.apache.kafka.common.Uuid): none of the reserved ones, and, since the
+So ids of one kind sort as their numbers do. No random (version 4) id, such as stock brokers make, is ever equal to one
+of them. And each is one that Kafka accepts (org.apache.kafka.common.Uuid): none of the reserved ones, and, since the
 first byte is 'g', its base64url form does not begin with '-'.
 """
 

@@ -1,6 +1,6 @@
 """What is stored, with a command's own changes on top: so a set of changes is checked as it will be, in whatever order.
 
-Also the references, which are the same on top of the changes as without them: for each entry that names another one
+Also the references, which are the same on top of the changes as without them. For each entry that names another one
 there is a row, so whether something is still named is one look, however many topics there are.
 """
 

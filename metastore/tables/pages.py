@@ -54,7 +54,8 @@ def rows_under(
 
 def referrers_behind(view: ReadView, targets: Iterable[bytes], table: bytes, after: bytes) -> Iterator[bytes]:
     """Yield the keys of a table's entries behind the key `after` that name one of the targets, in their order, as
-    whoever asks goes on: read by references, some at a time."""
+    whoever asks goes on. They are read by references, some at a time.
+    """
     return merge(*(_referrers(view, keys.references(target), table, after) for target in targets))
 
 

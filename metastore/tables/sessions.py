@@ -20,12 +20,11 @@ So at most `window` replies are kept for a session. They have a cap in bytes bes
 as BUSY and not recorded, until the client says what it has had.
 
 A use is stamped with the sessions' own clock, which no member's can set. Only ExpireSessions, which the leader proposes
-every few seconds, moves it on: by as much as the group's clock (metastore.tables.clock) went on since the one before,
-but never back and by at most MAX_STEP_MS. So a clock that jumps by a month, there or back, makes no session look unused
-and keeps none for ever; time without a leader hardly counts; and what was used between two of these commands counts as
-used at once.
-The by-use row is not moved at each use (that would be two more records a command): it says when the session was used at
-the earliest, and whoever looks for the least recently used moves it up first.
+every few seconds, moves it on. It does so by as much as the group's clock (metastore.tables.clock) went on since the
+one before, but never back and by at most MAX_STEP_MS. So a clock that jumps by a month, there or back, makes no session
+look unused and keeps none for ever. Time without a leader hardly counts. And what was used between two of these
+commands counts as used at once. The by-use row is not moved at each use (that would be two more records a command). It
+says when the session was used at the earliest, and whoever looks for the least recently used moves it up first.
 """
 
 from __future__ import annotations

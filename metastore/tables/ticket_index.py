@@ -1,7 +1,7 @@
 """Which tickets of a cluster are not over, and how many are in each state: one record for each cluster.
 
 A key for each open ticket would leave a tombstone behind, and each scan walks over those: 4 ms beside 50,000. Drafts,
-of which there may be any number and which nobody works on, are in buckets of their own: what the executor and healing
+of which there may be any number and which nobody works on, are in buckets of their own. What the executor and healing
 ask all the time, and each change, costs the same beside a million of them.
 """
 

@@ -3,10 +3,10 @@
     made     newest first: all, of a cluster, of a kind, of both; the ended ones of a state too
     ended    the last one first: all, and those of one of Guardian's own actors in a cluster
 
-States of open tickets change, and a deleted key costs each scan that passes it; so those stand in one record for each
-cluster (metastore.tables.ticket_index), which a page merges with what it reads here.
-A position is what follows the prefix in a key: all lists by the time of making share it, so a page goes on behind a
-ticket that has gone, or has changed its state.
+States of open tickets change, and a deleted key costs each scan that passes it. So those stand in one record for each
+cluster (metastore.tables.ticket_index), which a page merges with what it reads here. A position is what follows the
+prefix in a key. All lists by the time of making share it, so a page goes on behind a ticket that has gone, or has
+changed its state.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def ended_since(view: ReadView, since_ms: int, agent: tuple[str, int] | None = N
 
 def ended_before(view: ReadView, before_ms: int, after: bytes, limit: int) -> tuple[list[str], bytes]:
     """Return ids of at most so many tickets that ended before that time, since the epoch, and the position of the last
-    one for the next call; b"": that was all. `after` is the one of the call before, b"" at first."""
+    one for the next call. b"": that was all. `after` is the one of the call before, b"" at first.
+    """
     prefix = keys.tickets_ended()
     start = max(after, keys.ticket_position(before_ms - 1, "")) if before_ms > 0 else None
     if start is None:

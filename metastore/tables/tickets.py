@@ -2,7 +2,7 @@
 
 Adding is idempotent by idempotency key; advancing compares state and execution revision first, and is refused as a
 Conflict when somebody else was first. The tickets of a sequence are added in one command, and what one of them becomes
-is carried to the others by the command that changes it: no crash comes in between.
+is carried to the others by the command that changes it. No crash comes in between.
 
     ticket           the ticket
     ticket index     of its cluster: ticks of the leader read the open tickets, however many have ended

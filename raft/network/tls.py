@@ -27,8 +27,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files: this member's certificate (with its chain), its private key, the authority that members trust, and,
-    where one is kept, the list of certificates that it has revoked: one that is out of date lets nobody in.
+    """PEM files: this member's certificate (with its chain), its private key, the authority that members trust. Where
+    one is kept, also the list of certificates that it has revoked: one that is out of date lets nobody in.
 
     `must_bear_name` is asked whenever the files are read: whether peers must show a certificate that bears raft:NAME,
     since the authority signs for others too. It raises ValueError or OSError when the files must not be used.

@@ -2,7 +2,7 @@
 
 Each pair of members keeps **one connection**. The one with the greater name dials at once, the other after a second
 without, because it may be the only one that knows the other. If both have dialled, the connection that the greater name
-dialled stays, on both sides; of two that the same member dialled, the newer stays: it would not have dialled with the
+dialled stays, on both sides. Of two that the same member dialled, the newer stays: it would not have dialled with the
 older one alive.
 
     dialler ── hello ─▶ acceptor      first the dialler says who it is, then the acceptor, then either may send
@@ -12,12 +12,12 @@ Who says hello must speak this version, show a certificate of its name (with TLS
 be of the same group, in this order. Roles are checked per message, above. Whatever is refused closes the connection,
 reaches nobody above and is counted by reason.
 
-**A stranger learns nothing**: who dials says hello only to a certificate of the name that it dialled, who accepts only
-when it has accepted, and a refusal names neither the group nor the members.
+**A stranger learns nothing**: who dials says hello only to a certificate of the name that it dialled. Who accepts says
+it only when it has accepted, and a refusal names neither the group nor the members.
 
 **A name is one process.** While a process is connected, another one of its name (a machine that was cloned, with its
-data) is refused, the younger rather than the older: what it would confirm, its copy of the log may have lost. A process
-that is dead holds a name for as long as TCP takes to notice, five seconds; whoever is refused for longer than
+data) is refused, the younger rather than the older. What it would confirm, its copy of the log may have lost. A process
+that is dead holds a name for as long as TCP takes to notice, five seconds. Whoever is refused for longer than
 `duplicates.DUPLICATE_S` is told of by `on_duplicate`, and is to stop.
 """
 

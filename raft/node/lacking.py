@@ -1,8 +1,8 @@
 """What a member does while its disk has no space or its process no descriptors: it tells who waits, and waits too.
 
-A write that finds no room waits in the middle of a tick (raft.storage.room), so that nothing is sent meanwhile and
-others elect a leader, as if this member's disk were slow. A store that had no room may take nothing more, also when
-there is room again: it is opened anew, and what it lost is applied again from the log, which still has it.
+A write that finds no room waits in the middle of a tick (raft.storage.room). So nothing is sent meanwhile and others
+elect a leader, as if this member's disk were slow. A store that had no room may take nothing more, also when there is
+room again. It is opened anew, and what it lost is applied again from the log, which still has it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """pysyncobj 0.3.17 as a core that we drive. The one module that imports the library.
 
-What is the library's: the state of a member (term, vote, role, leader), running for election and voting, appending what
-a leader sends, counting what is committed, and handing it out to be applied, in order.
+What is the library's: the state of a member (term, vote, role, leader), running for election and voting, and appending
+what a leader sends. It counts what is committed and hands it out to be applied, in order.
 
 What is not, and where it is instead: the journal (raft.storage), sockets and messages (raft.network), when to run and
 whom to hear (raft.rules.elections), what a leader sends to whom (raft.node.feeding), commands (raft.node.proposals),
 snapshots, membership. The library's own of these lose or forge data (the design's RAFT page has the list).
 
 The library has no hooks for this, so a subclass overrides four of its methods and reads a dozen of its private fields,
-all named below and checked at import: another version refuses to start.
+all named below and checked at import. Another version refuses to start.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     tick:  run for election? ─▶ commit ─▶ apply ─▶ work ─▶ sync ─▶ handle messages, wait for more ─▶ sync ─▶ promises
     work:  proposals ─▶ the log or the leader, changes of the group, reads, entries to the others
 
-An acknowledgement or a vote leaves only after the journal's sync, and what this member appended as a leader counts
-for the majority only in the next tick, so after its sync too.
+An acknowledgement or a vote leaves only after the journal's sync. What this member appended as a leader counts for the
+majority only in the next tick, so after its sync too.
 """
 
 from __future__ import annotations

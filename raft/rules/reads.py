@@ -190,8 +190,9 @@ def _remaining(batch: Batch, now: float, expired: list[Read]) -> Batch:
 
 
 class Freshness:
-    """How old the local state may be, by this host's clock alone: it holds all that was acknowledged anywhere up to the
-    moment at which the newest confirmed read was asked for."""
+    """How old the local state may be, by this host's clock alone. It holds all that was acknowledged anywhere up to the
+    moment at which the newest confirmed read was asked for.
+    """
 
     def __init__(self) -> None:
         self._fresh_at: float | None = None

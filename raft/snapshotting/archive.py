@@ -1,8 +1,8 @@
 """A snapshot as one file for people to keep: a tar archive, the manifest first, then the files in its order.
 
 An archive has one valid spelling, fixed by its manifest: every header and every byte of padding is compared with what
-`packed` makes. So nothing in it chooses a place or a kind of file (no links, no "../"), and one flipped byte, a
-file too many and a cut-off end are all found. Repacked by another tool, it is refused: keep it as it was written.
+`packed` makes. So nothing in it chooses a place or a kind of file (no links, no "../"). One flipped byte, a file too
+many and a cut-off end are all found. Repacked by another tool, it is refused: keep it as it was written.
 """
 
 from __future__ import annotations

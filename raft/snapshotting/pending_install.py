@@ -3,7 +3,8 @@
     write(marker) ─▶ StateMachine.install ─▶ Journal.reset ─▶ remove(marker)
 
 Found at start: the state is either the old one (below the marker's index: the install did not happen, and the leader
-will offer a snapshot again) or the new one (the log has to be reset as it would have been; doing it twice is the same).
+will offer a snapshot again) or the new one. Then the log has to be reset as it would have been; doing it twice is the
+same.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ request ─▶ [background] StateMachine.save ─▶ describe (term and configur
 One snapshot serves all followers. While it is used, the log from its index on must stay (`held_index`): a follower
 that has installed it goes on from there. It is dropped when nobody has asked for a time.
 
-A snapshot's files are hard links into the store where the store can make them so; they cost no space at first, and are
+A snapshot's files are hard links into the store where the store can make them so. They cost no space at first, and are
 removed at start, since a new one costs little.
 """
 

@@ -9,18 +9,18 @@ returns. An error of the disk is raised, stays raised and is never retried: afte
 the disk, so the member must stop. A disk without space and a process without descriptors are not broken: the write
 waits until there is room (raft.storage.room), and what was acknowledged is as it was.
 
-No file is ever cut or overwritten where it counts. Each change other than appending is one rename of a complete,
-synced file: a new segment when the newest is full, a segment that replaces a conflicting suffix, a segment that voids
+No file is ever cut or overwritten where it counts. Each change other than appending is one rename of a complete, synced
+file. It is a new segment when the newest is full, a segment that replaces a conflicting suffix, a segment that voids
 all before it (after an installed snapshot). What it replaces is deleted afterwards, and is known to be void if a crash
 leaves it.
 
 A write that was cut short was never acknowledged and is dropped at start. Any other damage, a hole or a missing segment
 is refused (DamagedData).
 
-One kind of damage can't be told from such a write: when a disk that had synced the **last** batch later loses it, or
-returns zeros for one of its sectors (no loss of power does that, a broken disk may). Nothing on the disk says that the
-batch was synced until the next one is there. It is dropped with a warning in the log, as etcd does; the group still has
-what it had acknowledged, unless a majority of the disks break so at once.
+One kind of damage can't be told from such a write. That is when a disk that had synced the **last** batch later loses
+it, or returns zeros for one of its sectors (no loss of power does that, a broken disk may). Nothing on the disk says
+that the batch was synced until the next one is there. It is dropped with a warning in the log, as etcd does; the group
+still has what it had acknowledged, unless a majority of the disks break so at once.
 """
 
 from __future__ import annotations

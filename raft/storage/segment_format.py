@@ -5,7 +5,7 @@
     record  = magic, length, CRC-32 of the entry, batch, index, term, CRC-32 of all before it, entry
 
 Of two segments the one with the higher **sequence** is newer, and where their indexes overlap only the newer one
-counts: so a conflicting suffix is replaced by one rename, and never by cutting a file.
+counts. So a conflicting suffix is replaced by one rename, and never by cutting a file.
 
 A record's **batch** is where the write that brought it began, counted from the header's end. All before it was synced
 by then. That tells a write which the power cut short (never acknowledged, to be dropped) from damage (to be refused):

@@ -1,9 +1,9 @@
 """ACLs judged by what was used of them. Pure.
 
-A rule is used when an authorization that was allowed fits it: its principal, resource, operation and address, with what
-Kafka implies (who may read, write, delete or alter a resource may describe it). Several rules may fit one use: each of
-them counts as used, for which of them decided can't be known. A used rule is too wide when it covers more topics than
-were used (a prefix or *), everybody where few came, or all operations where few were needed.
+A rule is used when an authorization that was allowed fits it. Its principal, resource, operation and address must fit,
+with what Kafka implies (who may read, write, delete or alter a resource may describe it). Several rules may fit one
+use: each of them counts as used, for which of them decided can't be known. A used rule is too wide when it covers more
+topics than were used (a prefix or *), everybody where few came, or all operations where few were needed.
 
 What a broker hands to the controller (topics created, configs altered, reassignments) a controller authorizes, and
 controllers send no slices. A rule for that which nobody was seen to use may be in use every day: it is UNSEEN, never

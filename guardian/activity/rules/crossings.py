@@ -1,6 +1,6 @@
 """The questions about clients in another IDC than the brokers they use, as statements and parameters. Pure.
 
-Where a client is follows from its address by a list of networks, where a broker is from a list of brokers: ClickHouse
+Where a client is follows from its address by a list of networks, where a broker is from a list of brokers. ClickHouse
 is given both, so that only sums come back. An IDC is its position in `Places.idcs`, -1 where it is not known.
 """
 

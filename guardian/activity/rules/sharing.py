@@ -1,8 +1,8 @@
 """Bytes come by client, uses by client and topic: which use moved what. Pure.
 
 Kafka's quota sensors know no topics. What a client moved is divided among the topics that it wrote or read in the
-slice, by its requests to each: exact for a client with one topic, a share otherwise, and the row says so. What belongs
-to no topic that was seen keeps its client, with an empty topic, so that no byte is lost from the sums.
+slice, by its requests to each. That is exact for a client with one topic, a share otherwise, and the row says so. What
+belongs to no topic that was seen keeps its client, with an empty topic, so that no byte is lost from the sums.
 
 A quota's tags name user and client, one of them, or neither: of each kind, amounts and uses are joined by these.
 """

@@ -1,8 +1,8 @@
 """The slices of a broker's batch as columns: checked, and each text once. Pure.
 
-A first answer brings sixteen slices of a hundred uses, and a fleet a thousand such answers a minute: numbers are read
-into arrays, those of all slices one after the other, and no use is looked at alone. A text is a code, the same in all
-slices, so that whoever compares texts compares numbers.
+A first answer brings sixteen slices of a hundred uses, and a fleet a thousand such answers a minute. So numbers are
+read into arrays, those of all slices one after the other, and no use is looked at alone. A text is a code, the same in
+all slices, so that whoever compares texts compares numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The process with a folder's embedded ClickHouse: `python -m guardian.activity.store.worker FOLDER MEMORY_MB`.
 
-One process may open a chdb folder, several members of a host may share one, and an engine of half a gigabyte of native
+One process may open a chdb folder, and several members of a host may share one. An engine of half a gigabyte of native
 code must not take a member down with it: so it is a process of its own. Whichever member finds none starts it; it
 serves them on a socket in the folder, a thread each, and ends when the last one has gone. It yields to members: it is
 nicer, has a limit of memory, and is what the kernel takes first when there is none left.

@@ -142,11 +142,11 @@ class _Asked:
 
 
 class CountersAsker:
-    """Keeps a connection to each reporter that it is asked about, and makes one call at a time over it, whoever asks:
-    the broker that answers is heard, and no other that is said to be there.
+    """Keeps a connection to each reporter that it is asked about, and makes one call at a time over it, whoever asks.
+    The broker that answers is heard, and no other that is said to be there.
 
     A call that takes longer than `patience_s` is not waited for: its answer is given with the next ones, however much
-    later, unless it takes `timeout_s`; the age of metadata that it tells has grown by then. Any thread may ask.
+    later, unless it takes `timeout_s`. The age of metadata that it tells has grown by then. Any thread may ask.
     """
 
     def __init__(

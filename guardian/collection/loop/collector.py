@@ -4,8 +4,8 @@ One thread starts the calls, each broker's at its own moment of the interval. A 
 broker that hangs delays nobody; answers are turned into rows by a few workers, which also write to the lake. A broker
 whose last call is not done is left alone: the deadline of that call will say so.
 
-A first answer brings all names and takes ten times as long as the next: few are asked for at once, else a member that
-has just begun would ask for more than it can read, and give up on what it has not come to.
+A first answer brings all names and takes ten times as long as the next. So few are asked for at once, else a member
+that has just begun would ask for more than it can read, and give up on what it has not come to.
 """
 
 from __future__ import annotations

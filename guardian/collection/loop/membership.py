@@ -1,7 +1,7 @@
 """This process's seat among the collectors: it joins, says what it has let go of, and knows when it may not collect.
 
-A process may not while another one of its name has joined after it (it is fenced), nor when it has heard nothing from
-the group for as long as the delay after which its brokers go to others.
+A process may not while another one of its name has joined after it (it is fenced). Nor may it when it has heard nothing
+from the group for as long as the delay after which its brokers go to others.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 - Static: a member's seat bears its name. A restart finds its brokers as they were; a second process of that name fences
   the first, since a seat has one incarnation.
 - Delay: the brokers of a member that is gone stay its own for `delay_ms`, so a restart costs no more than its own
-  pause; afterwards they, and no others, are shared out. A member that has heard nothing from the group for as long
-  stops by itself (guardian.collection.loop.membership), and so does one that hears that it is missed, until the
-  leader has seen it again: nobody reads for two.
+  pause. Afterwards they, and no others, are shared out. A member that has heard nothing from the group for as long
+  stops by itself (guardian.collection.loop.membership). So does one that hears that it is missed, until the leader has
+  seen it again: nobody reads for two.
 - Sticky: only what is needed to have shares that differ by one at most is moved.
 - Cooperative: the owner lets go first, and says so; meanwhile all others go on.
 

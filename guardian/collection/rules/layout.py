@@ -2,7 +2,7 @@
 
 A broker numbers its names once and tells a caller only those that it lacks; the caller alone keeps state. A thousand
 brokers have twenty million names, so a name is read once, turned into a place (which column, which partition or topic)
-and forgotten; most are of no use here, and are passed over by how they begin. Values are then scattered into columns by
+and forgotten. Most are of no use here, and are passed over by how they begin. Values are then scattered into columns by
 numpy, without a look at any name.
 
 Layouts are frozen: a call that fails leaves what was known untouched.

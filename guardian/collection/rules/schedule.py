@@ -1,7 +1,7 @@
 """When a broker is collected next. Pure; times are seconds since the epoch.
 
-Each broker has its own moment in the interval, worked out from its name: calls, and the memory that answers take, are
-spread evenly, and a member that takes a broker over goes on at the moments at which the other would have called.
+Each broker has its own moment in the interval, worked out from its name. Calls, and the memory that answers take, are
+spread evenly. A member that takes a broker over goes on at the moments at which the other would have called.
 """
 
 from __future__ import annotations

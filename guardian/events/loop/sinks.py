@@ -2,14 +2,14 @@
 
     store ── events behind the sink's cursor ──▶ rules.notifying ──▶ POST ──▶ cursor ──▶ store
 
-Every event that a sink wants reaches it at least once, in order: the cursor goes on only behind what was taken, so the
-next leader goes on there, and an event whose answer was lost comes again (its id tells). A sink that does not answer
-holds up no other: each has a thread of its own while it works, and pauses ever longer after a failure. What it refuses
-as bad (400 to 499, but for 408, 425 and 429, and for 401, 403, 404, 407 and 410, which end when its token or address is
-put right) would be refused for ever, so it is passed over, and said. A sink that is new gets what happens from then on.
-An Alertmanager is told again and again of what lasts: one that was started anew has forgotten it.
+Every event that a sink wants reaches it at least once, in order. The cursor goes on only behind what was taken, so the
+next leader goes on there. An event whose answer was lost comes again (its id tells). A sink that does not answer holds
+up no other: each has a thread of its own while it works, and pauses ever longer after a failure. What it refuses as bad
+(400 to 499) would be refused for ever, so it is passed over, and said. Not so 408, 425 and 429, nor 401, 403, 404, 407
+and 410, which end when its token or address is put right. A sink that is new gets what happens from then on. An
+Alertmanager is told again and again of what lasts: one that was started anew has forgotten it.
 
-An outage is said when it begins, when its reason changes and when it is over; meanwhile how far a sink is behind, its
+An outage is said when it begins, when its reason changes and when it is over. Meanwhile how far a sink is behind, its
 last failure and what it will never get can be asked for.
 """
 

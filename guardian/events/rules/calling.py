@@ -3,7 +3,7 @@
     findings that call ─▶ not stored as called ─▶ raise  ─▶ FINDING_RAISED
     stored as called   ─▶ not seen for QUIET_MS, by detectors that do see ─▶ end ─▶ FINDING_ENDED
 
-Findings are in the leader's memory, and what was called is in the store: a new leader, which has seen nothing yet,
+Findings are in the leader's memory, and what was called is in the store. A new leader, which has seen nothing yet,
 raises nothing again and ends nothing before it knows. What comes and goes within QUIET_MS is one call.
 """
 

@@ -58,7 +58,7 @@ def admit(
 ) -> tuple[list[Job], dict[str, str]]:
     """The jobs that may go on now, and by its id what each other ticket waits for.
 
-    `moving` are, by broker, the tickets that move replicas to or from it now; `with_answer` gives a job the plan that
+    `moving` are, by broker, the tickets that move replicas to or from it now. `with_answer` gives a job the plan that
     it waits for, unless it is for brokers that those before it hold.
     """
     jobs: list[Job] = []

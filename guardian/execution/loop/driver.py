@@ -9,11 +9,11 @@
 
 The driver keeps nothing that it could not lose: whoever becomes the Raft leader makes a new one and goes on from the
 store and from Kafka. It acts only after the store has confirmed, by a commit or a ReadIndex, that it still leads and
-that the ticket is still what the decision was made from: leadership may have gone to another member and come back.
+that the ticket is still what the decision was made from. Leadership may have gone to another member and come back.
 
-Clusters are driven in a thread each, so that one that does not answer holds up no other: a tick waits `PATIENCE_S` for
-them and leaves a slower one to finish by itself; that cluster gets no second thread meanwhile. A tick begins with the
-clusters that waited longest, and leaves to the next one what it does not come to in `ROUND_S`: however many there are,
+Clusters are driven in a thread each, so that one that does not answer holds up no other. A tick waits `PATIENCE_S` for
+them and leaves a slower one to finish by itself. That cluster gets no second thread meanwhile. A tick begins with the
+clusters that waited longest, and leaves to the next one what it does not come to in `ROUND_S`. However many there are,
 a tick is short.
 """
 
@@ -92,8 +92,9 @@ class Driver:
         return [sentence for cluster in sorted(self._said) for sentence in self._said[cluster]]
 
     def has_more(self) -> bool:
-        """Tell whether the next tick should come soon: the last one made a step that another may follow, or saw what
-        may end at any moment, or did not come to all."""
+        """Tell whether the next tick should come soon. It should when the last one made a step that another may follow,
+        or saw what may end at any moment, or did not come to all.
+        """
         return self._commits.has_more or self._is_behind
 
     def close(self) -> None:

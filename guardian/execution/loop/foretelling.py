@@ -29,9 +29,10 @@ from guardian.tickets.rules.sequences import why_later
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """Hold what a ticket meets. `driven` are all tickets of the cluster that the executor drives, `jobs` those of them
-    whose turn it is, oldest first, with or without its own; `barred` is what somebody has said of its plan's brokers,
+    whose turn it is, oldest first, with or without its own. `barred` is what somebody has said of its plan's brokers,
     `why_not_anew` why its plan could not be made anew, `protected` are the configuration keys that the protection of
-    disks holds."""
+    disks holds.
+    """
 
     jobs: Sequence[Job]
     observation: ClusterObservation

@@ -3,8 +3,8 @@
     start(ticket, key, ...) ──▶ process ──▶ ended, or its time is up ──▶ answers(ticket)[key]
 
 What is known here dies with the member: whoever leads next finds the intent in the store and starts the hook again. A
-hook that runs is not ended with the member, since half a restart is worse than one that nobody waits for; so its
-output goes to a file and not through a pipe that could break.
+hook that runs is not ended with the member, since half a restart is worse than one that nobody waits for. So its output
+goes to a file and not through a pipe that could break.
 """
 
 from __future__ import annotations

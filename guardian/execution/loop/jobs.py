@@ -69,7 +69,8 @@ class Jobs:
 
     def _with_answer(self, job: Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> Job:
         """Return the job with the plan that its operation waits for, once nobody else moves replicas between the same
-        brokers: what is planned while a ticket runs keeps out of the way of others as those keep out of its."""
+        brokers. What is planned while a ticket runs keeps out of the way of others as those keep out of its.
+        """
         ticket = job.ticket
         if ticket.ask is None or self._operations is None:
             return job

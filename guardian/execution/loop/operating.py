@@ -296,8 +296,9 @@ def held_by(
 
 
 def is_moving(execution: Execution) -> frozenset[int]:
-    """The brokers between which it moves replicas now, and those that have a rate of it still: another ticket would
-    take that for the one of before, and put it back."""
+    """Return the brokers between which the execution moves replicas now, and those that have a rate of it still.
+    Another ticket would take that for the one of before, and put it back.
+    """
     moves = [task.move for task in execution.tasks if not task.state.is_over]
     throttled = [int(intent.resource_name) for intent in execution.throttles if intent.resource_type == BROKER]
     brokers = (broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))

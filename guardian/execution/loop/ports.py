@@ -45,9 +45,9 @@ class ExecutionStore(Protocol):
     ) -> None:
         """Stores a new state, a new execution, or both, at once; the store counts the revision up.
 
-        Raises Conflict unless the ticket's state and, with an execution, its revision (0: none yet) are as expected,
-        Unavailable when it can't be known whether it was stored, or when this member leads no longer: what was stored
-        then is the new leader's to act on.
+        Raises Conflict unless the ticket's state and, with an execution, its revision (0: none yet) are as expected.
+        Raises Unavailable when it can't be known whether it was stored, or when this member leads no longer. What was
+        stored then is the new leader's to act on.
         """
 
     def protected_keys(self, cluster: str) -> frozenset[ConfigKey]:
@@ -76,7 +76,7 @@ class Labels(Protocol):
     """What the federation's directory says, labels and policies among it. Called from several threads, of different
     clusters, at once.
 
-    Each raises Unavailable; `say` raises Conflict when somebody else changed the same at this moment, InvalidInput when
+    Each raises Unavailable. `say` raises Conflict when somebody else changed the same at this moment, InvalidInput when
     a topic's tenant may not use the label, and NotFound where there is no such policy.
     """
 

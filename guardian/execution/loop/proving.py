@@ -9,7 +9,7 @@ on waking that it must ask again. Else it could send what belongs to a ticket th
 and what nobody knows of any more nobody takes back.
 
 It is asked for before each request of a call, and before each repetition of one that got no answer
-(`KafkaAdmin.each_change_proven_by`): a leader that was stopped within a call sends nothing of the rest. A request is
+(`KafkaAdmin.each_change_proven_by`). A leader that was stopped within a call sends nothing of the rest. A request is
 handed to the socket right after that, not in a later round of the client's loop.
 """
 

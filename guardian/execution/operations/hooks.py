@@ -3,8 +3,8 @@
     intent stored ──▶ RunHook, again each step ──▶ answer stored ──▶ the node is seen down, up, or down and up again
 
 What counts is what is seen: an answer that says yes is believed when the node shows it. Where there is no hook, a
-person does it and is waited for. Whoever leads after a crash knows no answer, and asks for the same run again:
-stopping, starting and restarting twice comes to the same, and leaders are away all the while.
+person does it and is waited for. Whoever leads after a crash knows no answer, and asks for the same run again.
+Stopping, starting and restarting twice comes to the same, and leaders are away all the while.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ def answered(turn: Turn, work: BrokerWork) -> BrokerWork:
 def run_all(
     turn: Turn, works: Iterable[BrokerWork], action: HookAction
 ) -> tuple[Turn, tuple[AnyEffect, ...], tuple[str, ...]]:
-    """The hook for each of these that is not yet as wanted, or whose run has not ended: a broker is fenced long before
+    """The hook for each of these that is not yet as wanted, or whose run has not ended. A broker is fenced long before
     its process is gone, and whatever comes next must not race with the hook. Also what failed where it matters.
 
-    One that looks down is stopped all the same, once: it may run, cut off from the controllers."""
+    One that looks down is stopped all the same, once: it may run, cut off from the controllers.
+    """
     effects: list[AnyEffect] = []
     failures: list[str] = []
     for work in works:
@@ -85,8 +86,9 @@ def run_all(
 
 
 def let_end(turn: Turn) -> tuple[Turn, Result | None]:
-    """Nothing is undone while a hook may yet take a node down; an answer that does not come, as when who asked for it
-    crashed, is waited for no longer than a node may be away. Meanwhile what copies goes on as in a paused ticket."""
+    """Nothing is undone while a hook may yet take a node down. An answer that does not come, as when who asked for it
+    crashed, is waited for no longer than a node may be away. Meanwhile what copies goes on as in a paused ticket.
+    """
     turn, running = still_open(turn, turn.operation.brokers)
     if not running or turn.now_ms - turn.resumed_at_ms > turn.back_within_ms:
         return turn, None
@@ -108,8 +110,9 @@ def has_open_run(work: BrokerWork) -> bool:
 
 
 def is_restarted(turn: Turn, work: BrokerWork) -> bool:
-    """The hook said so, and the node was seen down; or, where the hook's word is worth that much, so long has passed
-    that it must have been a quick one."""
+    """Tell whether the hook said so, and the node was seen down. Or, where the hook's word is worth that much, so long
+    has passed that it must have been a quick one.
+    """
     last = work.hook
     if last is None or last.action is not HookAction.RESTART or not last.ended_at_ms or not last.is_ok:
         return False

@@ -20,9 +20,10 @@ def no_change(turn: Turn) -> tuple[Turn, tuple[AnyEffect, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class OperationKind:
-    """Define what a kind of operation does. `amend` carries out an amended ask, None: it can't be amended; `let_go`
+    """Define what a kind of operation does. `amend` carries out an amended ask, None: it can't be amended. `let_go`
     undoes what was done to brokers that are no longer asked for; `give_back` what a paused ticket gives back.
-    `describe` says what happens to the brokers, by whom, for the ask; `outcome` how it ends."""
+    `describe` says what happens to the brokers, by whom, for the ask; `outcome` how it ends.
+    """
 
     phases: Mapping[OperationPhase, Phase]
     undo: Phase

@@ -14,9 +14,9 @@
     FINALIZE        only where it was asked for: `metadata.version` is raised, for good (finalizing)
 
 Brokers that vote in the controllers' quorum, and then the controllers, go one by one, the active one last, and only
-while the others are a majority without it. Harm that is not of the batch's own making (another broker down, a
-partition that lacks a replica elsewhere), a hook that fails, a broker that is not back in time: the ticket pauses and
-touches nothing more. Resumed, it goes on where it was. Tickets of healing may run between two batches, and on what is
+while the others are a majority without it. The ticket pauses and touches nothing more when a hook fails or a broker is
+not back in time. So it does for harm that is not of the batch's own making (another broker down, a partition that lacks
+a replica elsewhere). Resumed, it goes on where it was. Tickets of healing may run between two batches, and on what is
 not back in time.
 """
 

@@ -74,8 +74,9 @@ def holds(ask: Ask, execution: Execution | None) -> frozenset[int]:
 
 def holds_from_healing(ask: Ask, execution: Execution | None, *, is_paused: bool) -> frozenset[int]:
     """Those of them that even healing should not touch. A rolling restart, which may take days, keeps from it only its
-    batch; and while it is paused, only what of the batch is not down: nobody else would mend that. A removal that is
-    paused mends nothing that dies meanwhile either, and keeps only what it is at (holding.py)."""
+    batch. While it is paused, it keeps only what of the batch is not down: nobody else would mend that. A removal that
+    is paused mends nothing that dies meanwhile either, and keeps only what it is at (holding.py).
+    """
     operation = execution.operation if execution is not None else None
     if ask.kind.traits.empties and is_paused:
         return frozenset()

@@ -40,16 +40,17 @@ class OperationWorld:
     """`observation` holds the partitions of ALL topics, and log dirs and configurations of what the active tasks touch.
 
     `registered` are the brokers that the controllers know, fenced ones too (the observation's brokers are those that
-    are not). `min_isr` is min.insync.replicas in force, by topic. `exclusions` are those of the cluster, by broker;
+    are not). `min_isr` is min.insync.replicas in force, by topic. `exclusions` are those of the cluster, by broker.
     `offline_tickets` are, where brokers are brought online, the ids of those that took excluded ones offline; `states`
     what the federation says of its brokers. `hooks` are the answers to this ticket's runs so far as this process knows
     them, `plan` that to its newest request. `leaving` names, by broker, another removal that runs. `in_hand` names, by
-    node, another ticket that may take it down at any moment (a restart's batch, what goes offline); `moving`, by
+    node, another ticket that may take it down at any moment (a restart's batch, what goes offline). `moving` names, by
     broker, another one that moves replicas to or from it. `must_be_seen`: that the hook said yes is no sign of a
     restart, however long ago, until the node was seen down. `remembered` are, for brokers that are brought online, the
     moves (goal "leaders away") of the tickets that took brokers offline, newest first. `quorum` is None where it can't
     be told. `metadata_version` is None where it was not asked for (`finalizing.is_told`). `tiered_warm_up_s` as in
-    `beginning.begin`."""
+    `beginning.begin`.
+    """
 
     observation: ClusterObservation
     registered: frozenset[int]

@@ -2,10 +2,10 @@
 
     replicas ──▶ log dirs ──▶ hold ──▶ leader ──▶ REACHED          each stage is asked for until Kafka shows it
 
-The goal is the move's target, or its original placement when it is taken back. Nothing is remembered between two
-looks, so looking again after a crash gives the same answer. What Kafka is doing is ours when it matches one of the
-two placements that are committed, or what a hold makes of them (warming.py: an old replica leads a tiered partition
-until the new one is warm); all else is another tool's, and is never undone:
+The goal is the move's target, or its original placement when it is taken back. Nothing is remembered between two looks,
+so looking again after a crash gives the same answer. What Kafka is doing is ours when it matches one of the two
+placements that are committed, or what a hold makes of them (warming.py: an old replica leads a tiered partition until
+the new one is warm). All else is another tool's, and is never undone:
 
     a reassignment or log-dir copy of another tool in flight      WAIT, and say so
     replicas that neither placement names, nothing in flight      TAKEN: the plan no longer fits
@@ -14,7 +14,7 @@ A partition that is to be created is there or not. On the way back it stays once
 away, and a topic may hold data by then. Where a move changes the replication factor, the replicas that go do so only
 while all that stay are in sync.
 
-Brokers lag behind the controller (KAFKA.md, trap 9), so no end is taken from one answer alone: REACHED, GONE and TAKEN
+Brokers lag behind the controller (KAFKA.md, trap 9), so no end is taken from one answer alone. REACHED, GONE and TAKEN
 hold only when the log dirs of the brokers agree with the replicas that the cluster names.
 """
 

@@ -19,12 +19,12 @@
     ROLLING_BACK ticket every task that was done goes back, as slots free up (rolling_back.py); then ROLLED_BACK. What
                         needs a broker that stays away is FAILED here too
 
-Intent before effect: a task becomes RUNNING, and a throttle is recorded, in the state that is stored before anything
-is sent. A step that is repeated after a crash, on whatever Kafka shows by then, comes to the same end, because the
+Intent before effect: a task becomes RUNNING, and a throttle is recorded, in the state that is stored before anything is
+sent. A step that is repeated after a crash, on whatever Kafka shows by then, comes to the same end. This is because the
 effects follow from the stored state and the observation alone.
 
-Order in time: throttles are sent when a task starts; what copies data is sent only once Kafka shows them, and they
-go when Kafka shows that the copy is over. The ticket ends when none of them is left, and one more look at all that it
+Order in time: throttles are sent when a task starts. What copies data is sent only once Kafka shows them, and they go
+when Kafka shows that the copy is over. The ticket ends when none of them is left, and one more look at all that it
 moved has shown none either.
 """
 
@@ -284,8 +284,8 @@ def _given_up(
 ) -> ExecutionTask:
     """Fail the active task whose request Kafka never carries out: asking again would go on without an end.
 
-    What is refused because of a broker is asked for again, for that broker may come back: for as long as one that died
-    is waited for, and not at all where it is not even registered.
+    What is refused because of a broker is asked for again, for that broker may come back. That lasts for as long as one
+    that died is waited for, and is not done where it is not even registered.
     """
     if found is None or task.state not in ACTIVE:
         return task

@@ -5,9 +5,9 @@
             ── wait   ──▶ PAUSED ──▶ RUNNING     by itself, once no other tool moves anything
             ── resume ──▶ RUNNING     beside it: only what is new stops the ticket again
 
-What is ours is known by the stored intents alone: a reassignment between the replicas of a task's original and target,
-in whatever direction, of whichever ticket runs on the cluster. Throttles that stand there besides are named, and left
-alone (throttling.py): many a cluster has some for good.
+What is ours is known by the stored intents alone. It is a reassignment between the replicas of a task's original and
+target, in whatever direction, of whichever ticket runs on the cluster. Throttles that stand there besides are named,
+and left alone (throttling.py): many a cluster has some for good.
 
 A ticket keeps the first `_MOST` of them. While there are more, nothing counts as new: it was said that there are many.
 """

@@ -5,7 +5,7 @@
     topics that a ticket expands        ─▶ expanding nobody else moves their partitions meanwhile (expanding.py)
 
 Two tickets that copied between the same brokers would share their rates, and each would take the other's for what stood
-there before; two that moved one partition would fight over it.
+there before. Two that moved one partition would fight over it.
 """
 
 from __future__ import annotations

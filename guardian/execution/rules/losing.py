@@ -68,8 +68,9 @@ def is_lost(task: ExecutionTask) -> bool:
 
 
 def overtaken(task: ExecutionTask, where: str, now_ms: int) -> ExecutionTask:
-    """A task whose partition went elsewhere before it began, as healing may have it: what it was for is planned anew
-    at the ticket's end, as of one that a dead broker took."""
+    """Give up a task whose partition went elsewhere before it began, as healing may have it. What it was for is planned
+    anew at the ticket's end, as of one that a dead broker took.
+    """
     failed = _failed(task, f"never started: {where}", now_ms)
     return replace(failed, reason=TaskReason.OVERTAKEN, missing_since_ms=now_ms)
 

@@ -3,8 +3,9 @@
     observation ──▶ step ──▶ requests ──▶ as if Kafka had done them all ──▶ step ──▶ ... until the ticket is over
 
 The first round is what the first tick sends, given the cluster as it is and brokers that are not in trouble (nobody
-asks them before copies begin): rates as low as they begin, standing rates, holds of tiered topics. Those after it come
-in this order, but not at these times: here each copy ends before the next tick, and nobody else changes anything.
+asks them before copies begin). It holds rates as low as they begin, standing rates, holds of tiered topics. Those after
+it come in this order, but not at these times: here each copy ends before the next tick, and nobody else changes
+anything.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     PENDING ──▶ REVERTED                   it never started
 
 Where a broker without which a task can't go back stays away for as long as a move waits (losing.py), it is FAILED and
-stays where it is: the ticket ends, names it, and holds no brokers against healing any more.
+stays where it is. The ticket ends, names it, and holds no brokers against healing any more.
 
 A task is DONE until its turn comes, so a roll-back that is stopped (cancelled) leaves it as it is. What was created
 stays: to take a topic back would be to delete what has been written to it since.

@@ -7,8 +7,8 @@
     a topic's throttled replicas   the bytes of its entries in both lists: a broker drops the connection of
                                    who sends it a longer string (KAFKA-17993)
 
-A small partition is over within a tick, so that whole slots for small ones would leave brokers idle between two looks:
-below `slot_bytes` a move takes a part of a slot, down to a sixteenth.
+A small partition is over within a tick, so that whole slots for small ones would leave brokers idle between two looks.
+Below `slot_bytes` a move takes a part of a slot, down to a sixteenth.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _ALMOST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ExecutionLimits:
-    """Moves at the same time: replicas into a broker, replicas out of one (its leaders and log dirs), partitions in a
-    cluster, replicas that read or write a log dir, and those that cross a line in one direction.
+    """Limits on moves at the same time. They are on replicas into a broker, replicas out of one (its leaders and log
+    dirs) and partitions in a cluster; and on replicas that read or write a log dir, and those that cross a line in one
+    direction.
 
     A move of fewer bytes than `slot_bytes` takes less than a slot; 0: each takes a whole one. A move waits
     `broker_patience_s` for a broker that it copies to and that is down; then it is given up (losing.py).

@@ -1,7 +1,7 @@
 """Who leads a tiered partition until its new replica holds enough by itself.
 
 With `follower.fetch.last.tiered.offset.enable` (KIP-1023) a new replica begins after the last tiered offset, with next
-to nothing on its disks: as the leader it would serve every consumer that lags a little from the remote store. So an old
+to nothing on its disks. As the leader it would serve every consumer that lags a little from the remote store. So an old
 replica keeps the lead until the new one holds what is written in the warm-up time, or nearly as much as the leader:
 
     original   target     meanwhile
@@ -14,7 +14,7 @@ broker as soon as it is in sync. Nothing is remembered: what is so follows from 
 The way back is held too: the first of the original replicas may have gone already when a ticket is cancelled, and then
 comes back as new as any other. Where none stays, all of them may have: then who leads now does meanwhile.
 
-A hold ends when the new replica is warm, when no old replica can lead any more, and after a limit: a replica that has
+A hold ends when the new replica is warm, when no old replica can lead any more, and after a limit. A replica that has
 been in sync for the warm-up time holds all that was written in it, however little that was.
 """
 

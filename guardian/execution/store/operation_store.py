@@ -1,7 +1,7 @@
 """What tickets read and change of the federation, in the replicated store: exclusions, what is said of brokers, labels.
 
-Changes are compare-and-set where they could undo somebody else's: an exclusion is lifted only as the entry that was
-read, and only where it is still the operation's own; a cluster's brokers and machines are changed only in the entry
+Changes are compare-and-set where they could undo somebody else's. An exclusion is lifted only as the entry that was
+read, and only where it is still the operation's own. A cluster's brokers and machines are changed only in the entry
 that was read.
 """
 

@@ -1,6 +1,6 @@
 """Where Prometheus finds the brokers: its HTTP service discovery, of what their plugins have registered.
 
-Prometheus keeps the targets that it knows while the answer is an error, so a member that may not know the brokers (it
+Prometheus keeps the targets that it knows while the answer is an error. So a member that may not know the brokers (it
 has been cut off, or has just begun) answers one instead of an old list or an empty one.
 """
 

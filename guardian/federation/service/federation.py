@@ -244,10 +244,10 @@ def confirm(
 ) -> Cluster:
     """Complete and check what was asked for by what Kafka says of itself and by what was registered before.
 
-    Brokers that were not named are added; racks that were not given are Kafka's, data centres those of the rack.
-    A broker that is `known` keeps its label and state, unless another than the default is given: an operator who
-    corrects an address must not put a broker that drains back into use. `labelled` says how to do that.
-    Raises InvalidInput when it is another cluster than was said, or a named broker is not in it or in another rack.
+    Brokers that were not named are added; racks that were not given are Kafka's, data centres those of the rack. A
+    broker that is `known` keeps its label and state, unless another than the default is given. An operator who corrects
+    an address must not put a broker that drains back into use. `labelled` says how to do that. Raises InvalidInput when
+    it is another cluster than was said, or a named broker is not in it or in another rack.
     """
     if asked.cluster_id and asked.cluster_id != description.cluster_id:
         raise InvalidInput(

@@ -43,8 +43,9 @@ class _Said:
 
 
 class StrayGuard:
-    """`settings` are the planner's: of labels, and of how full disks may be; `throttle` is bytes/s per broker;
-    `why_not_move` tells of a cluster why nothing is to be moved there by itself now, as in a storm ("": it may be)."""
+    """`settings` are the planner's: of labels, and of how full disks may be. `throttle` is bytes/s per broker.
+    `why_not_move` tells of a cluster why nothing is to be moved there by itself now, as in a storm ("": it may be).
+    """
 
     def __init__(
         self,

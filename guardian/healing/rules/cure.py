@@ -96,8 +96,9 @@ def trimmed(plan: Plan, cure: Cure, busy: Collection[TopicPartition] = ()) -> Pl
 
 
 def _can_wait(move: PartitionMove, cure: Cure) -> bool:
-    """It would take a replica off a spared broker too, and there are enough others until that is back or is given up:
-    with less than two, being redundant again is worth the copy."""
+    """It would take a replica off a spared broker too, and there are enough others until that is back or is given up.
+    With less than two, being redundant again is worth the copy.
+    """
     takes = any(place.broker in cure.spared and place.broker not in move.target_brokers for place in move.original)
     away = cure.spared | cure.dead_brokers | {broker for broker, _ in cure.log_dirs}
     return takes and sum(place.broker not in away for place in move.original) >= _REDUNDANT

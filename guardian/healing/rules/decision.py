@@ -162,9 +162,11 @@ def _stopped(ticket: Ticket, storm: str) -> TicketAct:
 
 
 def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
-    """Tickets for dead brokers and broken disks that are all back: what did not start is not started, what moves to a
-    place of a broker that is back goes home. Only where it is known that they are back, and not merely not seen: of a
-    broker that is stopped nobody sees that a log dir of it is broken, and one that is being removed is no trouble."""
+    """Stop tickets for dead brokers and broken disks that are all back. What did not start is not started, what moves
+    to a place of a broker that is back goes home. This is done only where it is known that they are back, and not
+    merely not seen. Of a broker that is stopped nobody sees that a log dir of it is broken, and one that is being
+    removed is no trouble.
+    """
     if not known.is_seen or now_ms - known.calm_since_ms < CALM_MS:
         return
     troubled = troubled_brokers(trouble for trouble in known.troubles if trouble.cure is CureKind.HEAL)

@@ -60,8 +60,9 @@ def relief_of(crossers: Sequence[Crosser], cluster: str, places: ClusterPlaces) 
 
 
 def cluster_of(crossers: Iterable[Crosser], places: Mapping[str, ClusterPlaces]) -> str:
-    """The cluster to plan in: that of the largest crosser that something can be planned for, or else of the largest
-    one; empty where nobody of these clusters is known to cross."""
+    """Choose the cluster to plan in: that of the largest crosser that something can be planned for, or else of the
+    largest one. Empty where nobody of these clusters is known to cross.
+    """
     own = [crosser for crosser in crossers if crosser.cluster in places]
     helped = (crosser for crosser in own if _helps(crosser, places[crosser.cluster]))
     found = next(helped, own[0] if own else None)
@@ -69,7 +70,7 @@ def cluster_of(crossers: Iterable[Crosser], places: Mapping[str, ClusterPlaces])
 
 
 def _helps(crosser: Crosser, places: ClusterPlaces) -> bool:
-    """Return whether there is something to plan. A consumer reads in its own IDC when a replica is there; what is
+    """Return whether there is something to plan. A consumer reads in its own IDC when a replica is there. What is
     written, or replicated, into an IDC ends only when nothing of the topic is to be there.
     """
     to_idc = crosser.direction.to_idc

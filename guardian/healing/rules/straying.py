@@ -4,10 +4,10 @@
                        anything else ─────────────▶ stray: it goes to the broker that suits best
 
 A replica strays where Kafka knows no cordons, or somebody names the broker explicitly. It is new there, so the plan is
-a simple one: each stray goes to a live broker that is not excluded and that the topic's labels allow; of these, one
-that keeps the data centres that its policy asks for, then racks apart, then stays in the same data centre, then has
-the fewest replicas. None gets more than its disks may hold by the planner's limits. What can't be placed is said, and
-stays.
+a simple one. Each stray goes to a live broker that is not excluded and that the topic's labels allow. Of these, one is
+chosen that keeps the data centres that its policy asks for, then racks apart, then stays in the same data centre, then
+has the fewest replicas. None gets more than its disks may hold by the planner's limits. What can't be placed is said,
+and stays.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class Rules:
 @dataclass(frozen=True, slots=True)
 class Disks:
     """What brokers tell of their log dirs. `room`, of each broker that told and each log dir that is online, is how
-    many bytes may still come there, infinite where the broker does not know; `sizes` are of the largest replica that
-    was told, in bytes."""
+    many bytes may still come there, infinite where the broker does not know. `sizes` are of the largest replica that
+    was told, in bytes.
+    """
 
     room: Mapping[int, Mapping[str, float]]
     sizes: Mapping[TopicPartition, int]

@@ -143,8 +143,9 @@ def is_seen(watch: Watch, cluster: str) -> bool:
 
 
 def why_wait(watch: Watch, cluster: str) -> str:
-    """Return why nothing is healed, as of the last look: the cluster's state is unknown, or a broker has lost the
-    controllers and serves clients all the same; empty: nothing is in the way."""
+    """Return why nothing is healed, as of the last look. The cluster's state is unknown, or a broker has lost the
+    controllers and serves clients all the same; empty: nothing is in the way.
+    """
     for subject, seen in sorted(watch.seen.items()):
         if subject.cluster == cluster and subject.kind in _WAITED_OUT:
             standing = _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook()))

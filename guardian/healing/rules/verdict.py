@@ -63,12 +63,13 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All that a decision about one cluster rests on. `brokers`: how many it is to have; `tickets`: healing's own
-    there that are not over or ended within `remembered_ms`, `running`: ids of all that run there; `calm_since_ms`: when
-    it was last a storm, or when this leader began to look; `stormed_ms`: when it was last a storm that this leader saw,
-    0: never; `is_seen`: the last looks at its brokers and replicas succeeded; `alive`: the brokers that live, as far as
-    was seen; `idle`: those of its own tickets, by id, of which nothing moves; `held_back`: why nothing is healed now
-    (`why_wait`)."""
+    """All that a decision about one cluster rests on. `brokers`: how many it is to have. `tickets`: healing's own there
+    that are not over or ended within `remembered_ms`; `running`: ids of all that run there. `calm_since_ms`: when it
+    was last a storm, or when this leader began to look. `stormed_ms`: when it was last a storm that this leader saw, 0:
+    never. `is_seen`: the last looks at its brokers and replicas succeeded. `alive`: the brokers that live, as far as
+    was seen. `idle`: those of its own tickets, by id, of which nothing moves. `held_back`: why nothing is healed now
+    (`why_wait`).
+    """
 
     cluster: str
     brokers: int

@@ -201,8 +201,9 @@ def _is_first_of_topic(found: Mapping[str, Numbers]) -> Flags:
 
 
 def _now_and_then(at_ms: Numbers, window: Window) -> Flags:
-    """Rows of the window's end and of some spans before it: where replicas are changes seldom, and what partitions
-    gained tells nearly as well from a few samples as from all."""
+    """Flag rows of the window's end and of some spans before it. Where replicas are changes seldom, and what partitions
+    gained tells nearly as well from a few samples as from all.
+    """
     spans = (window.to_ms - window.from_ms) // _PLACES_MS
     flags: Flags = (window.to_ms - at_ms) // _PLACES_MS % max(1, spans // _PLACES) == 0
     return flags

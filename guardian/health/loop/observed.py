@@ -1,7 +1,7 @@
 """What pages show of a cluster over time, read from the lake: one value a step, for brokers, disks and topics.
 
 A step lasts at least as long as two collections are apart, so that each has a value. A rate is between two samples of
-one life of a broker (or of one run of its host, whose counters never go backwards); a step's value is the mean of the
+one life of a broker (or of one run of its host, whose counters never go backwards). A step's value is the mean of the
 rates that end in it. What was not seen is None, never 0.
 """
 

@@ -7,7 +7,7 @@
     members     whom the leader reaches, and how long        no request; a connection to each member every 10 min
                 certificates count
 
-What lasts from one look to the next is in memory and can be seen again: how many replicas each broker is to have,
+What lasts from one look to the next is in memory and can be seen again. It is how many replicas each broker is to have,
 since when a reassignment copies nothing, how long the controllers' log was, and what the only replicas held.
 """
 

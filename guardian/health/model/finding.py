@@ -141,9 +141,9 @@ class Subject(NamedTuple):
 class Sighting:
     """What one look saw. `since_ms`: the detector knows it to have been so already then; 0: it knows of now alone.
 
-    `brokers` and `log_dirs` (of the one broker) are those that it is about, where it is about some; `replicas` is how
+    `brokers` and `log_dirs` (of the one broker) are those that it is about, where it is about some. `replicas` is how
     many they are to have and have lost, None: not known. `line` is the one that it is about, `load` what it carried in
-    words that name nobody, and `crossers` are those of the line, the largest first; `disks` is how many the broker of a
+    words that name nobody, and `crossers` are those of the line, the largest first. `disks` is how many the broker of a
     slow disk has.
     """
 

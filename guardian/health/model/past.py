@@ -67,7 +67,8 @@ class PastBroker:
 @dataclass(frozen=True, slots=True)
 class Samples:
     """What the lake has of the minutes before a moment, oldest first: rows by broker, by broker and disk, and by broker
-    and log dir; `held` and `topics` are summed up already."""
+    and log dir. `held` and `topics` are summed up already.
+    """
 
     brokers: Mapping[int, tuple[Sample, ...]] = field(default_factory=dict)
     disks: Mapping[tuple[int, str], tuple[Sample, ...]] = field(default_factory=dict)

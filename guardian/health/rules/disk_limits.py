@@ -1,7 +1,7 @@
 """Disks against fixed limits of utilisation and await, over a window. Pure.
 
-`core.disks` asks which disk is slower than its peers; here the question is which one has more to do than it can,
-whoever else is busy too: that is when its partitions' produce and fetch latencies go up, and something has to yield.
+`core.disks` asks which disk is slower than its peers. Here the question is which one has more to do than it can,
+whoever else is busy too. That is when its partitions' produce and fetch latencies go up, and something has to yield.
 
     utilisation = d(busy_ms) / dt          await = d(read_ms + write_ms) / d(reads + writes completed)
 

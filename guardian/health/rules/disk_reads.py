@@ -6,11 +6,11 @@ T seconds of it:
     T = MemAvailable / bytes per second read and written, over the host's disks that have log dirs
 
 A fetch at an offset below LEO - messages per second x T asks for what is no more there (DESIGN.md, "Partition-level
-protection"); of a partition that nobody has written to for T, any fetch does. A group's place is what it has committed,
+protection"). Of a partition that nobody has written to for T, any fetch does. A group's place is what it has committed,
 which is behind what it fetches by less than a commit interval.
 
-How much such a group reads is not counted by anybody either. Of what a topic's partitions send from a broker, groups
-at the tail take what is written, each its own; the rest is what those behind take, and is divided among them.
+How much such a group reads is not counted by anybody either. Of what a topic's partitions send from a broker, groups at
+the tail take what is written, each its own. The rest is what those behind take, and is divided among them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fail-slow disks: outliers against their peers, from the counters of /proc/diskstats. Pure.
 
-A disk that dies is noticed by Kafka; one that gets slow takes its partitions' produce and fetch latency with it, and no
+A disk that dies is noticed by Kafka. One that gets slow takes its partitions' produce and fetch latency with it, and no
 fixed limit tells it from a loaded one. So each disk is held, interval by interval, against the others of its kind in
 the cluster: by await (ms of service, waiting included, over I/Os completed) and by utilisation.
 

@@ -2,7 +2,7 @@
 
 With acks=all a record is acknowledged once everybody in sync has it, and Kafka refuses it while fewer than
 min.insync.replicas are. So min.insync.replicas is what acknowledged data can count on at any time, and the ISR what it
-has now; what is lost with a broker, a rack or a data centre follows from where these stand. With acks=0 or 1 the
+has now. What is lost with a broker, a rack or a data centre follows from where these stand. With acks=0 or 1 the
 leader's copy is all that counts, whatever is set here.
 
 Cuts and losses: DESIGN.md, "What can happen to a cluster".

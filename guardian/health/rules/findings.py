@@ -2,12 +2,12 @@
 
     look ─▶ sightings ─▶ seen often and for long enough? ─▶ finding ─▶ not seen for a while ─▶ gone
 
-A spike is no finding: a sighting becomes one after `raise_ms`, when two looks or more in a row have seen it; one look
+A spike is no finding: a sighting becomes one after `raise_ms`, when two looks or more in a row have seen it. One look
 that does not see it begins its grace period anew. A finding ends when no look has seen it for `clear_ms`, so that what
 comes and goes stays one finding. A look that failed has seen nothing and missed nothing: it changes no finding, and is
 told beside them.
 
-All of it can be worked out again: whoever keeps this in memory loses no more than a grace period, and less where the
+All of it can be worked out again. Whoever keeps this in memory loses no more than a grace period, and less where the
 detector itself knows since when (a slow disk's samples are in the lake).
 """
 

@@ -1,6 +1,6 @@
 """What of a watch is stored for the next leader, when, and with what that one begins. Pure.
 
-A finding that two leaders see is one finding: it goes on as it is, with the time since which it is known, until looks
+A finding that two leaders see is one finding. It goes on as it is, with the time since which it is known, until looks
 of the new leader have not seen it for as long as that always takes. What is older than `FRESH_MS` is left out: nobody
 looked meanwhile, and what is so again began anew.
 """

@@ -1,6 +1,6 @@
 """Brokers at a moment that is past, of the samples before it.
 
-Of counters only what went forward counts, and only within one life of the broker: a rate is the gain of such pairs of
+Of counters only what went forward counts, and only within one life of the broker. A rate is the gain of such pairs of
 samples over the time between them, and is not known where there is no pair.
 """
 

@@ -8,9 +8,9 @@
     bytes and leaders           ─▶ skew
     Guardian's own group        ─▶ members_down
 
-Each says what one look saw; `findings` makes findings of what lasts, and guardian.healing decides what to do.
-A broker that is known to be away (MAINTENANCE) is no trouble, and one that is being emptied (DRAINING) is the concern
-of the removal that empties it; where none does, or it is paused, what the broker holds is nobody's but healing's.
+Each says what one look saw; `findings` makes findings of what lasts, and guardian.healing decides what to do. A broker
+that is known to be away (MAINTENANCE) is no trouble, and one that is being emptied (DRAINING) is the concern of the
+removal that empties it. Where none does, or it is paused, what the broker holds is nobody's but healing's.
 """
 
 from __future__ import annotations

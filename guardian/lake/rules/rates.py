@@ -1,9 +1,9 @@
 """Rates in two bytes each, and their quantiles.
 
-A rate is kept as its logarithm, in steps of a twentieth of a percent: what comes back is within 0.025 % of what was
-put in, from a thousandth of a byte a second to 170 GB/s. So an hour can keep every one of its rates, and the median of
-a day is that of all its pairs of samples, not a median of medians. In the lake a pair is six bytes, three little-endian
-unsigned numbers: how long it lasted in ms, bytes/s in, bytes/s out; n stands for 0.001 * e^(0.0005 * (n - 1)), 0 for 0.
+A rate is kept as its logarithm, in steps of a twentieth of a percent. What comes back is within 0.025 % of what was put
+in, from a thousandth of a byte a second to 170 GB/s. So an hour can keep every one of its rates, and the median of a
+day is that of all its pairs of samples, not a median of medians. In the lake a pair is six bytes, three little-endian
+unsigned numbers: how long it lasted in ms, bytes/s in, bytes/s out. n stands for 0.001 * e^(0.0005 * (n - 1)), 0 for 0.
 """
 
 from __future__ import annotations

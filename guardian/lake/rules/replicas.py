@@ -1,8 +1,8 @@
 """From a replica's hours to what it did in the window: median, 95th percentile, trend of its size.
 
-Hours keep each rate of theirs, so quantiles are those of all pairs in the window (guardian.lake.rules.rates).
-The trend is the straight line through its sizes at the beginning and the end of each hour (least squares): segments
-are deleted whole, so sizes go up and down like a saw, which a line through many points does not follow.
+Hours keep each rate of theirs, so quantiles are those of all pairs in the window (guardian.lake.rules.rates). The trend
+is the straight line through its sizes at the beginning and the end of each hour (least squares). Segments are deleted
+whole, so sizes go up and down like a saw, which a line through many points does not follow.
 """
 
 from __future__ import annotations

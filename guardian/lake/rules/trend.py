@@ -5,7 +5,7 @@ over. Up to 29 % of the points may be anything (a restart, a burst, a copy that 
 Its interval takes quantiles of the same slopes by the variance of Kendall's statistic, with no assumption about the
 noise: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", Journal of the American Statistical
 Association 63 (1968), after H. Theil (1950). Neighbouring samples are alike (a log grows by segments, traffic with the
-hour of the day), which would make such intervals too narrow: the variance is enlarged for the effective number of
+hour of the day), which would make such intervals too narrow. So the variance is enlarged for the effective number of
 independent points, n (1 - r) / (1 + r), with r the autocorrelation of what is left over at lag 1.
 """
 
@@ -30,7 +30,7 @@ _MEDIAN_ERROR = 1.2533  # of a median, in those of a mean: the root of pi / 2
 class Line:
     """`value` is the line's at the last point; slopes are per unit of x, with the 95 % band.
 
-    `value_low` and `value_high` are those of the lines with the lowest and the highest slope: these turn about the
+    `value_low` and `value_high` are those of the lines with the lowest and the highest slope. These turn about the
     middle of the points, where the level is known best, and are moved by how sure that is.
     """
 

@@ -4,9 +4,9 @@
     the lake, the activity store ┴─▶ tick, on the leader ─▶ room() ─▶ executor: caps on what brokers take in
 
 What moves themselves copy is in none of those numbers, so that a move does not make room for itself vanish. A line
-whose use can't be told has no room: moves go over it at the floor. That is so where no member keeps what clients do,
-unless the member is told to fill lines all the same, where the lake is silent about a cluster at both ends, and until
-a new leader has looked. What clients of no known network move counts on each line that it may cross.
+whose use can't be told has no room: moves go over it at the floor. That is so where the lake is silent about a cluster
+at both ends, and until a new leader has looked. It is so too where no member keeps what clients do, unless the member
+is told to fill lines all the same. What clients of no known network move counts on each line that it may cross.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _STALE_MS = 2 * MINUTE_MS  # what was known so long ago was known when this memb
 
 class LineRoom:
     """`tick` is for one thread, `room` for any. `share` of a line's capacity is for all of its traffic; `lag_ms` is how
-    late rows may be in the lake; `without_clients` takes replication for all that there is where no client activity is
-    kept. Raises InvalidInput when the links file is wrong at first."""
+    late rows may be in the lake. `without_clients` takes replication for all that there is where no client activity is
+    kept. Raises InvalidInput when the links file is wrong at first.
+    """
 
     def __init__(
         self,

@@ -94,8 +94,9 @@ class TopicCounters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicas:
-    """What brokers had of partitions in the time asked for, a row a broker, partition and role; `gained` are the
-    messages that came to the partition, as this broker saw it."""
+    """What brokers had of partitions in the time asked for, a row a broker, partition and role. `gained` are the
+    messages that came to the partition, as this broker saw it.
+    """
 
     broker: Numbers
     topic: Numbers

@@ -1,6 +1,6 @@
 """`guardian support-bundle`: what somebody else needs to help, in one archive, without secrets.
 
-It is asked for when something is wrong, so nothing that fails stops it: what could not be had is said in the archive's
+It is asked for when something is wrong, so nothing that fails stops it. What could not be had is said in the archive's
 CONTENTS.txt, beside what everything else in it is. Nothing is changed, and nothing is sent anywhere.
 """
 

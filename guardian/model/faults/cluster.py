@@ -29,7 +29,7 @@ _CONTROLLERS_FROM = 1000
 class Cluster:
     """A cluster as it is now; `elr` tells whether its controllers keep eligible leader replicas.
 
-    `log_dirs` are those of the brokers that a fault of disks hits, with the replicas of `topics`; `metadata_dirs` name
+    `log_dirs` are those of the brokers that a fault of disks hits, with the replicas of `topics`. `metadata_dirs` name
     by broker the one that has its metadata log, without which it halts.
     """
 

@@ -59,8 +59,8 @@ class Outcome:
     `lost` is the worst kind that can come, `is_certain` tells that every way loses something, and `lost_s` how many
     seconds of what was produced. `read_lost` tells whether readers had records that are gone. `silent_s` is the longest
     time without an acknowledgement, `unread_s` the longest in which a reader gets nothing new. `ended` says how the
-    silence ends in the slowest way, `awaited` which brokers were waited for meanwhile, `leaders` who may lead at the
-    end, and `elrs` every ELR that is passed through, ids in order.
+    silence ends in the slowest way, `awaited` which brokers were waited for meanwhile. `leaders` says who may lead at
+    the end, and `elrs` every ELR that is passed through, ids in order.
     """
 
     lost: Lost

@@ -155,7 +155,7 @@ class Replica:
         """Take over what a slow link has brought by now, and fetch all that the leader has by then.
 
         So each answer takes longer than the one before. A leader takes one request of a producer at a time, and with
-        acks=all the next one only when followers have it: who got the last one has caught up, for a moment.
+        acks=all the next one only when followers have it. Who got the last one has caught up, for a moment.
         """
         self._begin_to_follow(leader, now_s)
         if now_s < self.arrives_s:

@@ -58,7 +58,7 @@ class Pace:
     `session_s`: until a silent broker is fenced, from its last heartbeat to the controller's late look. `shrink_s`:
     until a slow follower is dropped; leaders look every half of replica.lag.time.max.ms. `behind_steps`: how far
     followers are behind a leader; `last_shrink_s` and `last_behind_steps` are those of the last replica. `contact_s`:
-    from a heal until a broker knows what it missed, `leader_contact_s` until the one does who led when the story began;
+    from a heal until a broker knows what it missed, `leader_contact_s` until the one does who led when the story began.
     `beats_s`: from there until its heartbeats arrive, which have a connection of their own; `unfence_s`: from there
     until it may lead. `journal_writes`: for how many writes to a slow disk a file system takes no records. `client_s`:
     how long a client takes to find a new leader; `asks_same`: it asks its old leader. `first`: which of the brokers

@@ -1,8 +1,8 @@
 """Who may approve which tickets: what is stored for all members, else a TOML file of each, read at each question.
 
-With neither everybody may approve everything, on a member without TLS and [security] the author too: whoever reaches
-it may do everything as long as nobody has to say who he is. And what healing does by itself (its own policy says
-whether it does) needs nobody.
+With neither everybody may approve everything, on a member without TLS and [security] the author too. Whoever reaches it
+may do everything as long as nobody has to say who he is. And what healing does by itself (its own policy says whether
+it does) needs nobody.
 """
 
 from __future__ import annotations

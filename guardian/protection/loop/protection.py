@@ -2,7 +2,7 @@
 
     the lake, every so often ──▶ brokers with a disk over its limits ──▶ their reporters, every few seconds ──▶ a View
 
-Thousands of brokers are collected by all members; only those few that the lake shows with an unhealthy disk, or that
+Thousands of brokers are collected by all members. Only those few that the lake shows with an unhealthy disk, or that
 something is held for, are asked by the leader itself, in seconds. What is seen is in the leader's memory; what is held
 is replicated (executor.protecting).
 """

@@ -9,11 +9,11 @@
     move write       a future replica here copies from another log dir of the broker
     move read        a future replica elsewhere on the broker copies from here
 
-No broker counts bytes by partition, so they are told from what is counted: offsets gained x bytes an offset takes (the
-log's size over its offsets), committed offsets gained, the growth of copies. Which replica a group reads is told by the
-client activity of their brokers: how often each saw the client read the topic; without, it is the leader. An offset is
-on disk when it is older than the page cache holds (core.disk_reads, DESIGN.md "Partition-level protection"); of a
-partition that nobody writes to that is known once its end has not changed for as long.
+No broker counts bytes by partition, so they are told from what is counted. That is offsets gained x bytes an offset
+takes (the log's size over its offsets), committed offsets gained, the growth of copies. Which replica a group reads is
+told by the client activity of their brokers: how often each saw the client read the topic; without, it is the leader.
+An offset is on disk when it is older than the page cache holds (core.disk_reads, DESIGN.md "Partition-level
+protection"). Of a partition that nobody writes to that is known once its end has not changed for as long.
 
 Abnormal is a write above what is expected (by the topic directory; of a replica that catches up, anything), and any
 read from disk.

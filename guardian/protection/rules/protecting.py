@@ -15,10 +15,10 @@
     released by a person     all of it goes at once, and nothing comes back before the time that was given
 
 One step a disk, then its effect is awaited: Kafka averages over ten seconds, and a disk's condition counts from the
-last step on. Intent before effect: the record of what may stand in Kafka is stored before it is sent, and a record goes
+last step on. Intent before effect: the record of what may stand in Kafka is stored before it is sent. A record goes
 only once Kafka shows what was there before, and nothing that was sent can still be on its way (SETTLE_MS). Of quotas it
 stays for LATE_MS after the last change, for any broker takes a request for one, also one that was stopped and goes on
-later: what shows again with no lever for it is taken back.
+later. What shows again with no lever for it is taken back.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     move write, move read               rate of copies between log dirs               FLOOR; HEADROOM x what is written
 
 A replica that catches up is held back only where its partition has more in sync than min.insync.replicas asks for, and
-more than one: else its coming back matters more than the disk. One that a reassignment brings is left to whoever moves
+more than one. Else its coming back matters more than the disk. One that a reassignment brings is left to whoever moves
 it. One that has caught up is listed no longer: its bytes would fill what is left to the others. A client's quota is set
 where it outranks all others and hits nobody else: for its user and client id. Where its user is not known it is set for
 the client id, unless some quota that names users might outrank it.
@@ -376,7 +376,8 @@ def reconcile(
     held: frozenset[ConfigKey],
 ) -> Reconciliation:
     """Return what to record and what to change so that Kafka shows `now`. What is not wanted stays recorded as long as
-    some request for it may be on its way; `held` are keys that tickets use at present: those are left as they are."""
+    some request for it may be on its way. `held` are keys that tickets use at present: those are left as they are.
+    """
     keys = {ConfigKey.of(setting) for setting in recorded}
     all_keys = keys | now.required.keys()
     let_go = [key for key in keys if key.resource_type == CLIENT and key not in now.rates]

@@ -35,8 +35,9 @@ class StoreLimits:
 
 
 class AsyncStore:
-    """Made and used on one event loop. Every method raises Unavailable when the group has no leader within the timeout,
-    OutcomeUnknown when a change may have been made all the same, and Overloaded when it was refused for now."""
+    """Made and used on one event loop. Every method raises Unavailable when the group has no leader within the timeout.
+    It raises OutcomeUnknown when a change may have been made all the same, and Overloaded when it was refused for now.
+    """
 
     def __init__(
         self, replica: Replica, state_machine: MetastoreStateMachine, limits: StoreLimits | None = None

@@ -29,8 +29,9 @@ _CLOCK_KEY = keys.group_clock()
 
 
 class GroupClock:
-    """Any thread may ask. Until the group has a clock, moments after its founding, it is the member's own; what the
-    leader does by itself waits until it `is_set`, since it may go back then."""
+    """Any thread may ask. Until the group has a clock, moments after its founding, it is the member's own. What the
+    leader does by itself waits until it `is_set`, since it may go back then.
+    """
 
     def __init__(
         self,

@@ -56,8 +56,9 @@ class ReplicatedStore:
     """Thread-safe. `now_ms` is the group's clock (guardian.replication.store.group_clock): by it things expire and are
     deleted.
 
-    Every method that asks the group raises Unavailable when it has no leader within the timeout; a
-    change raises OutcomeUnknown when it may have been made all the same, and Overloaded when it was refused for now."""
+    Every method that asks the group raises Unavailable when it has no leader within the timeout. A change raises
+    OutcomeUnknown when it may have been made all the same, and Overloaded when it was refused for now.
+    """
 
     def __init__(self, replica: Replica, state_machine: MetastoreStateMachine, now_ms: Callable[[], int]) -> None:
         self._replica = replica
@@ -92,8 +93,8 @@ class ReplicatedStore:
     ) -> records_pb2.CommandReply:
         """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
 
-        Sets the command's `proposed_at_ms`. With a session it is carried out once, however often it is proposed.
-        Raises InvalidInput also for a command that is too large for the log, SessionExpired, and Conflict for one that
+        Sets the command's `proposed_at_ms`. With a session it is carried out once, however often it is proposed. Raises
+        InvalidInput also for a command that is too large for the log, and SessionExpired. Raises Conflict for one that
         members of an older version would carry out in another way (metastore/levels.py).
         """
         if (level := self.level()) < levels.LEVEL:
@@ -233,9 +234,9 @@ class ReplicatedStore:
     ) -> Ticket:
         """Moves a ticket on, or saves its execution, or both at once.
 
-        Raises Conflict unless the ticket's state and, where an execution comes along, its revision are as expected;
-        where the decision is about what the ticket asks for, `expected_ask_revision` is that of the ask, and where it
-        was made by the approval policy, `expected_policy_revision` that of the stored one (0: none is).
+        Raises Conflict unless the ticket's state and, where an execution comes along, its revision are as expected.
+        Where the decision is about what the ticket asks for, `expected_ask_revision` is that of the ask. Where it was
+        made by the approval policy, `expected_policy_revision` is that of the stored one (0: none is).
         """
         advance = records_pb2.AdvanceTicket(
             ticket_id=ticket_id,

@@ -39,8 +39,9 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`hosts` are DNS names and IP addresses beside the name, under which a server is reached; `uris` say what else its
-    holder is, such as broker:live/1, and raft:NAME only with `is_member`. Raises InvalidInput."""
+    """`hosts` are DNS names and IP addresses beside the name, under which a server is reached. `uris` say what else its
+    holder is, such as broker:live/1, and raft:NAME only with `is_member`. Raises InvalidInput.
+    """
 
     name: str
     hosts: tuple[str, ...] = ()

@@ -31,9 +31,10 @@ _CRL = re.compile(rb"-----BEGIN X509 CRL-----.+?-----END X509 CRL-----", re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """`names` are its DNS names, or, when it has none, its common name, as for the Raft port (RFC 6125, 6.4.4);
-    `addresses` its IP addresses, `uris` its URIs; `fingerprint` SHA-256 of the whole, in hex; times are ms since the
-    epoch."""
+    """`names` are its DNS names, or, when it has none, its common name, as for the Raft port (RFC 6125, 6.4.4).
+    `addresses` are its IP addresses, `uris` its URIs; `fingerprint` SHA-256 of the whole, in hex; times are ms since
+    the epoch.
+    """
 
     names: tuple[str, ...]
     common_name: str
@@ -54,8 +55,9 @@ class CertificateFacts:
 
 @dataclass(frozen=True, slots=True)
 class RevokedFacts:
-    """The serial numbers that authorities have taken back, as of `last_update_ms`; after `next_update_ms` the list is
-    out of date, and what is missing in it says nothing any more (None: it never is)."""
+    """The serial numbers that authorities have taken back, as of `last_update_ms`. After `next_update_ms` the list is
+    out of date, and what is missing in it says nothing any more (None: it never is).
+    """
 
     serials: frozenset[int]
     last_update_ms: int

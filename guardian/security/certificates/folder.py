@@ -5,7 +5,7 @@
     issued.txt               name and serial of each that was ever issued: renewed ones count until they expire
     NAME.pem  NAME.key       each certificate with its key
 
-Each file is written whole and then put in its place; certificate and key are two files all the same, and who reads them
+Each file is written whole and then put in its place. Certificate and key are two files all the same, and who reads them
 in between keeps what it had (guardian.security.service.tls).
 """
 

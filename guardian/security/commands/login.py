@@ -1,5 +1,6 @@
 """`guardian login` and `guardian logout`: a person signs in at the provider of identities, on any device with a browser
-(the device flow, RFC 8628); the CLI keeps what proves it."""
+(the device flow, RFC 8628). The CLI keeps what proves it.
+"""
 
 from __future__ import annotations
 

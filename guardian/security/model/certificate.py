@@ -12,7 +12,8 @@ _SHARE = 3
 @dataclass(frozen=True, slots=True)
 class CertificateLife:
     """`owner` is whose it is, `use` the section of the member's configuration or what else it is for, `what` one of
-    certificate, ca, crl, and `where` a file or an endpoint; times are ms since the epoch."""
+    certificate, ca, crl, and `where` a file or an endpoint. Times are ms since the epoch.
+    """
 
     owner: str
     use: str

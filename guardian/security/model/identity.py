@@ -5,8 +5,8 @@
     broker                                    brokers' plugins: segment metadata, ids, their own placement; nothing else
 
 A grant is a role, on clusters and for tenants whose names match a pattern. A role that is limited to some clusters says
-nothing of what belongs to no cluster (machines, tenants, the Raft group), except that who may look at any cluster may
-look at that. One that is limited to some tenants is good for what is known to be those tenants' own, all of it.
+nothing of what belongs to no cluster (machines, tenants, the Raft group). But who may look at any cluster may look at
+that. One that is limited to some tenants is good for what is known to be those tenants' own, all of it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The audit as a file to which lines are added and nothing else: each line holds the hash of the one before it, so that
-whoever changes, removes or inserts one has to make all later ones anew; and the last hash, kept elsewhere, tells that.
+"""The audit as a file to which lines are added and nothing else. Each line holds the hash of the one before it, so that
+whoever changes, removes or inserts one has to make all later ones anew. The last hash, kept elsewhere, tells that.
 
 {"at_ms":…,"index":…,"actor":…,"action":…,"subject":…,"detail":…,"error":…,"previous":"<sha256 of the line before>"}
 """

@@ -156,8 +156,9 @@ def require(identity: Identity, roles: tuple[Role, ...], where: Where, places: t
 
 
 def require_root(identity: Identity) -> None:
-    """Raises NotAllowed unless he is admin of everything by the member's file: who got a role by what is stored can
-    make nobody another one, and those of the file stay whatever is stored."""
+    """Raises NotAllowed unless he is admin of everything by the member's file. Who got a role by what is stored can
+    make nobody another one, and those of the file stay whatever is stored.
+    """
     if not identity.is_root:
         raise NotAllowed(
             f"{identity.name} is not admin of everything by the member's roles file: only such admins change the "

@@ -1,5 +1,6 @@
-"""How a member asks the group's API on somebody's behalf: each person has a client of his own, which tells the member
-that it asks, sealed by the members' key, for whom. So what he may is decided in one place, on whichever member."""
+"""How a member asks the group's API on somebody's behalf. Each person has a client of his own, which tells the member
+that it asks, sealed by the members' key, for whom. So what he may is decided in one place, on whichever member.
+"""
 
 from __future__ import annotations
 

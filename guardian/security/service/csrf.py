@@ -1,7 +1,7 @@
 """A page of another site must not make a signed-in browser change anything here.
 
 Two walls. The guard (web_guard) refuses what a browser itself says to come from another site. And each form of our own
-carries a sealed text that belongs to the person's session, which no other site can read: `token_of` makes it, and
+carries a sealed text that belongs to the person's session, which no other site can read. `token_of` makes it, and
 `required` is the dependency of routes that change something. Programs that send a token of their own in a header
 (Authorization: Bearer) are none of a browser's doing, and need neither.
 """

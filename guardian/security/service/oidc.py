@@ -1,7 +1,7 @@
 """A provider of identities, as OpenID Connect has it: authorization code with PKCE for the console; and ID tokens,
 which the CLI gets by the device flow, are verified here.
 
-What verification needs (the provider's keys) is fetched by a thread of its own: no call ever waits for the provider,
+What verification needs (the provider's keys) is fetched by a thread of its own. No call ever waits for the provider,
 and who sends tokens with unknown keys makes the member ask at most once in a while.
 """
 

@@ -40,7 +40,8 @@ def certificate_of(auth_context: AuthContext) -> CertificateFacts | None:
 
 class CertificateInterceptor(MethodInterceptor):
     """Refuses calls of peers whose certificate counts no longer, with NotSignedIn, which another interceptor before
-    this one answers; logs and counts them, and tells `record` the method, the sentence and the address."""
+    this one answers. Logs and counts them, and tells `record` the method, the sentence and the address.
+    """
 
     def __init__(
         self,

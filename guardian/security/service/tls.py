@@ -8,7 +8,7 @@ New files count from the next connection on; those that stand go on with what th
 or do not fit together as between the writing of two of them, change nothing, are complained of once and are counted.
 
 **Whom it lets in.** gRPC's own TLS, in C, refuses who shows no certificate, one of another authority or an expired one,
-before a byte of a call is read; it says so on this process's standard error and tells no interceptor, no listener and
+before a byte of a call is read. It says so on this process's standard error and tells no interceptor, no listener and
 not its channelz. What can be had are two numbers: handshakes that began, and connections from which a call came. What
 TLS does not look at is judged with each call (guardian.security.service.peers): a certificate that was taken back, or
 has expired since the connection began. At the HTTP port all of this is TLS's own work, refusals are counted and logged.

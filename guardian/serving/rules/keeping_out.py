@@ -1,8 +1,8 @@
 """Who gets no more connections while a port is flooded, and the filter by which the kernel keeps him out. Pure.
 
 The filter is classic BPF (Linux: Documentation/networking/filter.rst), which a listening socket runs on each packet
-that comes for it: it drops most of the first packets of connections (SYN without ACK) of some addresses. Who was kept
-out tries again by himself, a second later at first, and one of a few gets in: so he who is not the flood, and comes
+that comes for it. It drops most of the first packets of connections (SYN without ACK) of some addresses. Who was kept
+out tries again by himself, a second later at first, and one of a few gets in. So he who is not the flood, and comes
 from the same address, is answered late instead of never. Connections that are there already are not touched.
 """
 

@@ -163,9 +163,10 @@ def who_makes_room(newcomer: str, held: Held, share: PortShare) -> str | None:
 def over_share(
     held: Mapping[str, Sequence[_T]], share: PortShare, worth: Callable[[_T], tuple[bool, int]] | None = None
 ) -> list[_T]:
-    """Return the connections that are too many; of a holder's, the first are kept, in the order of `worth` where it is
+    """Return the connections that are too many. Of a holder's, the first are kept, in the order of `worth` where it is
     given: it is asked only about holders who have too many. What all hold is brought below `share.connections` by a
-    level that is the same for all."""
+    level that is the same for all.
+    """
     level = _level(Counter({holder: len(connections) for holder, connections in held.items()}), share)
     over: list[_T] = []
     for connections in held.values():

@@ -11,16 +11,16 @@
     no metrics             the floor: whoever can't be seen, or his disks, may be in trouble
     full                   halved each second: a share ends at 1, so that it never looks grave
 
-A rate begins at a tenth of what is asked and rises in small steps: a broker that throttled nothing for ten seconds lets
+A rate begins at a tenth of what is asked and rises in small steps. A broker that throttled nothing for ten seconds lets
 through ten seconds' worth of its rate at once (Kafka looks at the last eleven windows together), and as much of what a
 step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds, and produce requests took two. Steps
-are not smaller either: each makes its broker read its configuration anew, for 4 ms, more than a look takes, and clients
+are not smaller either. Each makes its broker read its configuration anew, for 4 ms, more than a look takes, and clients
 felt a rise each second more than copies at the full rate.
 
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
 requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
 has fallen far, or to little, and they are still slow though the fall had its time, it goes to the floor, where copies
-hardly count: what requests take there, once what waited is worked off, becomes the baseline, and only then the rate
+hardly count. What requests take there, once what waited is worked off, becomes the baseline, and only then the rate
 goes on from where it was. Kafka's p99 still remembers the copies there, so the baseline's grows no more than the mean.
 Where producers write so much that the floor is not kept, copies still count, and nothing becomes the baseline.
 
@@ -192,8 +192,8 @@ def pace(
     most: int = 0,
     standing: Mapping[int, int] = _NONE_STANDS,
 ) -> Paced:
-    """The rates of this tick. `asked` is where they rise to, 0: no throttle; `most` is the ceiling, 0: what is asked;
-    a rate that stands for a broker is its ceiling, so that one that ends lets nothing leap.
+    """The rates of this tick. `asked` is where they rise to, 0: no throttle; `most` is the ceiling, 0: what is asked. A
+    rate that stands for a broker is its ceiling, so that one that ends lets nothing leap.
 
     Without `around`, or where the settings say so, the rate is what is asked.
     """

@@ -15,7 +15,7 @@ Without a trace. The engine (settings/rules.py) keeps a record of all that we ma
 one that was deleted while copies run is set again: nothing is what it replaces then. Of replica lists: only our own
 entries are removed; a list that somebody turned into a wildcard is not ours.
 
-What was put back, or was followed by another rate of ours, is remembered all the same (`lifted`): a request may have
+What was put back, or was followed by another rate of ours, is remembered all the same (`lifted`). A request may have
 lain in the socket of a broker that was stopped, and come to be after that. What shows up again when the ticket looks
 once more at its end is ours, but for keys that somebody else of Guardian holds.
 """

@@ -1,8 +1,8 @@
 """What is done to a ticket, and the options that all such commands have: why, --dry-run, --watch, whom to ask.
 
-A rehearsal takes the ticket, and the rules of approval, from a member, and asks the same pure decision that
-members take (guardian.tickets.rules.ticketing): what they would refuse is refused here, and nothing is sent. An older
-member can't mistake it for the act itself, as it could a request with a field that it does not know.
+A rehearsal takes the ticket, and the rules of approval, from a member, and asks the same pure decision that members
+take (guardian.tickets.rules.ticketing). What they would refuse is refused here, and nothing is sent. An older member
+can't mistake it for the act itself, as it could a request with a field that it does not know.
 """
 
 from __future__ import annotations

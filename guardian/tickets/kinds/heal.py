@@ -17,8 +17,9 @@ class HealKind(PlannedKind[Heal]):
 
 
 def _leaves_what_is_gone(move: PartitionMove) -> bool:
-    """Tell whether the move takes replicas only off places that are gone: of a broker that is down, and of a log dir
-    that is offline, the original log dir is not known."""
+    """Tell whether the move takes replicas only off places that are gone. Of a broker that is down, and of a log dir
+    that is offline, the original log dir is not known.
+    """
     target = {place.broker: place.log_dir for place in move.target}
     left = [place for place in move.original if target.get(place.broker) not in (ANY_LOG_DIR, place.log_dir)]
     return bool(left) and all(place.log_dir == ANY_LOG_DIR for place in left)

@@ -206,10 +206,11 @@ def time_left(ticket: Ticket, far: Progress) -> str:
 def burn_chart(burning: BurnDown, now_ms: int) -> dict[str, list[float | int | None]]:
     """Columns for a chart over `at` (s since the epoch), each as long: bytes `left` up to now, and from now on `soon`,
     `likely` and `late`, straight to nothing. All three go on to the last moment, so that the band between `soon` and
-    `late` has two edges everywhere; a late end that can't be told stays where it is.
+    `late` has two edges everywhere. A late end that can't be told stays where it is.
 
     The chart ends when the ticket is likely over and as long again, or earlier: a late end of next week would leave
-    no room for what is known."""
+    no room for what is known.
+    """
     at = [at_ms / 1000 for at_ms, _ in burning.points]
     left: list[float | int | None] = [size for _, size in burning.points]
     lines: dict[str, list[float | int | None]] = {name: [None] * len(at) for name in ("soon", "likely", "late")}

@@ -79,8 +79,8 @@ def why_barred(plan: Plan, bars: Barring) -> str:
 
 
 def why_crowded(plan: Plan, bars: Barring, directory: Directory, racks: Mapping[int, str]) -> str:
-    """The first partition that a plan from a file would put into fewer racks than it is in, or further from what its
-    IDC policy says; empty when there is none. `racks` are those of the live brokers.
+    """Name the first partition that a plan from a file would put into fewer racks, or further from what its IDC policy
+    says. Empty when there is none. `racks` are those of the live brokers.
 
     Planners weigh what is possible, so their plans (with reasons) are not judged again.
     """

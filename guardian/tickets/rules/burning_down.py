@@ -8,7 +8,7 @@
       └────────────────────▶ time
 
 All of it is told by the execution as it is stored: any member draws the same curve, also after a restart. The band is
-that of the ticket's own past: its running time is cut into slices, and the rates of the slower and of the faster ones
+that of the ticket's own past. Its running time is cut into slices, and the rates of the slower and of the faster ones
 say how late and how soon it may end. Of a ticket that is young the throttle and the slots say it (progressing.py).
 """
 

@@ -6,7 +6,7 @@
 
 The rate is that of the whole time that the ticket ran, pauses left out: of a copy by steps no shorter time tells more.
 How long the rest takes at least and at most is reckoned from the throttle's slow start and the executor's slots
-(guardian/execution/rules/lasting.py), and widened by what the rate so far says.
+(guardian/execution/rules/lasting.py). It is widened by what the rate so far says.
 """
 
 from __future__ import annotations

@@ -69,8 +69,9 @@ def why_beyond(ticket: Ticket, plan: Plan) -> str:
 
 
 def why_of_others(ticket: Ticket, plan: Plan, new: Plan, directory: Directory) -> str:
-    """Return why the new plan is none that the author could ask for: he may move topics of some tenants only, and it
-    moves one of others that `plan` does not; empty where there is none."""
+    """Return why the new plan is none that the author could ask for. He may move topics of some tenants only, and it
+    moves one of others that `plan` does not; empty where there is none.
+    """
     if not ticket.tenants:
         return ""
     known = {move.partition.topic for move in plan.moves}

@@ -4,7 +4,7 @@
     part 1 ──SUCCEEDED──▶ part 2 ──SUCCEEDED──▶ ...
 
 Every part is a stretch of the executor's own order, stages first. A planner's stage is safe whatever of it has begun or
-ended, so the cluster may stay between two parts for as long as it likes: no disk above its limit, no rack doubled.
+ended, so the cluster may stay between two parts for as long as it likes. No disk above its limit, no rack doubled.
 """
 
 from __future__ import annotations

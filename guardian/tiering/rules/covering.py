@@ -1,7 +1,7 @@
 """Which offsets of a partition can be read from its finished segments, and where there are holes.
 
 A segment says at which offset each of its leader epochs begins. A record is named by its epoch and offset, so where two
-segments disagree, one of them is of a leader whose log was cut off: epochs never go down as offsets go up, and a newer
+segments disagree, one of them is of a leader whose log was cut off. Epochs never go down as offsets go up, and a newer
 epoch's start ends every older one. The lineage is put together from the newest epoch backwards; what does not fit to it
 is history. An offset counts as covered when a finished segment holds it in the epoch that the lineage has there, which
 is how a broker looks it up.

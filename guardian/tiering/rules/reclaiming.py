@@ -1,7 +1,7 @@
 """What deleted topics and broken copies have left behind, and what of it may be swept.
 
 Kafka tries the remote deletion of a topic once. When Guardian or the remote store is away at that moment, the topic's
-files stay, its segments stay live in the store, and so do its partitions' heads, which no broker ever deletes. A leader
+files stay. Its segments stay live in the store, and so do its partitions' heads, which no broker ever deletes. A leader
 that was replaced in the middle of a copy leaves files that no segment knows.
 
     left over                                                     swept when

@@ -2,8 +2,8 @@
 
 After a claim nobody but the claimant can finish a copy (the leader fence), so one that another broker began before the
 partition's newest claim is an orphan for certain. The times come from two clocks, the broker's and Guardian's: within
-CLOCK_MARGIN_MS nothing is certain. A copy of the claimant's own is only suspected, when it takes longer than copies do:
-a leader claims again while it leads, and goes on with what it has begun.
+CLOCK_MARGIN_MS nothing is certain. A copy of the claimant's own is only suspected, when it takes longer than copies do.
+A leader claims again while it leads, and goes on with what it has begun.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ behind the controller, never ahead of it: so an epoch that is verified was the c
 because all who were asked are cut off from the controller, the new leader's epoch is higher, and its claim fences the
 old one (metastore.tables.claims).
 
-One is enough only while it says itself that all brokers but the claimant and itself are fenced: else a cluster of three
-would verify nobody while one broker is down, and worse, an old leader that is cut off from the controller could not be
+One is enough only while it says itself that all brokers but the claimant and itself are fenced. Else a cluster of three
+would verify nobody while one broker is down. Worse, an old leader that is cut off from the controller could not be
 fenced, since it is one of the two that its successor needs. A broker that knows others to be fenced has heard from the
 controller since; one that is cut off itself still counts them. A cluster that has fewer than three brokers when all are
-well can't use this mode and is told to claim in order: there, one broker's word would always be the fence.
+well can't use this mode and is told to claim in order. There, one broker's word would always be the fence.
 """
 
 from __future__ import annotations
