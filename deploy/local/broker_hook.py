@@ -2,9 +2,9 @@
 
     python -m deploy.local.broker_hook FOLDER restart 2
 
-FOLDER holds cluster.json (KafkaCluster.to_state), and node-<id>.json of each node that a hook has started since:
-hooks of several nodes run at the same time, so each writes a file of its own. Those of one node wait for each
-other: a member that takes over may begin again what the hook of a killed one has not ended.
+FOLDER holds cluster.json (KafkaCluster.to_state), and node-<id>.json of each node that a hook has started since. Hooks
+of several nodes run at the same time, so each writes a file of its own. Those of one node wait for each other: a member
+that takes over may begin again what the hook of a killed one has not ended.
 """
 
 from __future__ import annotations

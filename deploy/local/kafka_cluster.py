@@ -3,10 +3,10 @@
     with KafkaCluster.start(ClusterSpec("live"), tmp_path) as cluster:
         cluster.bootstrap
 
-Controllers and brokers are processes of their own. Nothing is formatted by a JVM: Kafka's storage tool runs once per
-distribution, for its `bootstrap.checkpoint` (the feature levels of a new cluster, the same for all), and
-`meta.properties` is written here; that saves two seconds a node. Started again in the same directory, a cluster comes
-up on its data, at its old ports where they are still free.
+Controllers and brokers are processes of their own. Nothing is formatted by a JVM. Kafka's storage tool runs once per
+distribution, for its `bootstrap.checkpoint` (the feature levels of a new cluster, the same for all). `meta.properties`
+is written here; that saves two seconds a node. Started again in the same directory, a cluster comes up on its data, at
+its old ports where they are still free.
 """
 
 from __future__ import annotations

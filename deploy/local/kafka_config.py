@@ -36,10 +36,9 @@ class ClusterSpec:
     """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'.
 
     `kafka` is the version, one of `distribution.FOLDERS`; `release` is that of a new cluster's feature levels, empty:
-    the same; `settings` are more lines of server.properties, which win;
-    `jvm` are more options of each node's JVM; `listeners` are more listeners, of a cluster of one broker;
-    `hosts` are the addresses of nodes, by id, that are not on loopback; `certificates` is the folder of those that
-    brokers' reporters show, without it they speak plain text.
+    the same. `settings` are more lines of server.properties, which win. `jvm` are more options of each node's JVM.
+    `listeners` are more listeners, of a cluster of one broker. `hosts` are the addresses of nodes, by id, that are not
+    on loopback. `certificates` is the folder of those that brokers' reporters show, without it they speak plain text.
     """
 
     name: str

@@ -102,9 +102,9 @@ def render_config(
     collect: Mapping[str, object] | None = None,
     kafka: Mapping[str, object] = KAFKA,
 ) -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group; `planner`, `kafka` and `collect`
-    (None: COLLECT) are its sections of that name, `more` are further ones, `links` is the file of lines between data
-    centres.
+    """Return the member's TOML; with `join` of one that waits to be added to the group. `planner`, `kafka` and
+    `collect` (None: COLLECT) are its sections of that name, `more` are further ones, `links` is the file of lines
+    between data centres.
 
     A JSON string is a TOML string too.
     """

@@ -181,8 +181,9 @@ def _fullest(seen: ClusterSeen) -> Fullest | None:
 
 
 def _whole(seen: ClusterSeen, of: str) -> Series:
-    """Return what all brokers did together, by step, without the steps that begin and end it before all were heard:
-    what some brokers did would look like a rise, and like a fall now."""
+    """Return what all brokers did together, by step, without the steps that begin and end it before all were heard.
+    What some brokers did would look like a rise, and like a fall now.
+    """
     counts = [sum(1 for each in seen.brokers.values() if _known(each, of, at)) for at in range(len(seen.steps_ms))]
     values = sums(seen, of)
     end = len(values)

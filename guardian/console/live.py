@@ -181,8 +181,9 @@ class Feed:
 
 
 class LiveFeeds:
-    """All feeds of a member's console, shared out among persons: each has so many pages at most, and where all are
-    taken one who has few gets a page of who has most. Thread-safe."""
+    """All feeds of a member's console, shared out among persons. Each has so many pages at most, and where all are
+    taken one who has few gets a page of who has most. Thread-safe.
+    """
 
     def __init__(
         self, pause_s: float = LEAST_PAUSE_S, heartbeat_s: float = HEARTBEAT_S, pages_per_person: int = _MOST_PAGES

@@ -96,8 +96,8 @@ def page_of(
 ) -> Page[Row]:
     """The page that is asked for; a number behind the last page gives the last one.
 
-    `text` is what the search looks at, each of its words must be in it; `columns` are what can be sorted by, where None
-    comes last in either direction; `default` is a column, with "-" in front from the highest. Raises InvalidInput.
+    `text` is what the search looks at, each of its words must be in it. `columns` are what can be sorted by, where None
+    comes last in either direction. `default` is a column, with "-" in front from the highest. Raises InvalidInput.
     """
     order = asked.sort or default
     is_descending, column = order.startswith("-"), order.removeprefix("-")

@@ -352,8 +352,9 @@ class Connections:
 
 
 def send_now(connection: Any, request: Any, limit_s: float) -> Awaitable[Any]:
-    """Send the request at once and return the answer to come. What the socket takes is written before this returns;
-    kafka-python 3.0.12 writes in a later round of its loop, when what was proven right before need not be so any more.
+    """Send the request at once and return the answer to come. What the socket takes is written before this returns.
+    kafka-python 3.0.12 itself writes in a later round of its loop, when what was proven right before need not be so any
+    more.
     """
     answer: Awaitable[Any] = connection.send_request(request, request_timeout_ms=limit_s * 1000)
     transport = connection.transport

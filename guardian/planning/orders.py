@@ -121,7 +121,7 @@ OrderedTask = (
 @dataclass(frozen=True, slots=True)
 class PlanOrder:
     """`changes` are settings by name, instead of the member's; topics of `exclude_topics` are excluded besides those
-    that are anyway; `window_ms` is how much of the newest samples counts, 0: as much as is usual.
+    that are anyway. `window_ms` is how much of the newest samples counts, 0: as much as is usual.
 
     Raises InvalidInput that names the field, the value and the fix.
     """

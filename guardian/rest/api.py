@@ -1,8 +1,8 @@
 """Guardian's own API under /api/v1: what the CLI shows and does, for programs (docs/rest.md).
 
 Answers are the protobuf messages of the gRPC API as JSON, so that `-o json`, this API and a program in another language
-that speaks gRPC see the same names; errors are application/problem+json. Handlers are synchronous and run in the pool
-of threads of the web application, but for those that make a plan: these wait for a job of the desk, without a thread.
+that speaks gRPC see the same names. Errors are application/problem+json. Handlers are synchronous and run in the pool
+of threads of the web application, but for those that make a plan. These wait for a job of the desk, without a thread.
 """
 
 from __future__ import annotations

@@ -96,9 +96,10 @@ class Planner(Protocol):
 @dataclass(frozen=True, slots=True)
 class RestParts:
     """`client_for` is a client that acts for somebody and stays open, `user_of` tells who sends a request, `admin_for`
-    opens a connection to a cluster, which its caller closes; `rates` are what the lake says of a cluster, `tasks` are
-    what was asked for at any member, `plan_s` is how long a member may take for a plan, its turn included. The bare
-    path of Cruise Control's API is that of `default_cluster`; empty: of the only cluster that is registered."""
+    opens a connection to a cluster, which its caller closes. `rates` are what the lake says of a cluster, `tasks` are
+    what was asked for at any member. `plan_s` is how long a member may take for a plan, its turn included. The bare
+    path of Cruise Control's API is that of `default_cluster`; empty: of the only cluster that is registered.
+    """
 
     client_for: Callable[[Identity], GuardianClient]
     user_of: Callable[[Request], Identity]

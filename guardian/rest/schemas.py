@@ -1,7 +1,7 @@
 """JSON schemas of what the API answers with, and takes, generated from the protobuf messages themselves. Pure.
 
-A message becomes JSON as `-o json` of the CLI writes it: the proto's names, every field there, whole numbers of 64 bits
-as strings (they do not fit a JavaScript number), bytes in base64.
+A message becomes JSON as `-o json` of the CLI writes it: the proto's names, every field there, bytes in base64. Whole
+numbers of 64 bits are strings, since they do not fit a JavaScript number.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     asynchronous methods   on the loop: appends, reads of segments, streams that stay open; none of them holds a thread
     all others             in the pool, which queues what it can't take at once (guardian.serving.pool)
 
-What a client can make a member hold is bounded: the size of a message; the number of calls under way (beyond it an
-asynchronous one is answered RESOURCE_EXHAUSTED with a hint when to retry; at twice the number, any, by gRPC and without
-a hint), and of one address's, those included that wait for a thread; and by keepalive the time for which a client that
-is gone is thought to be there. What a call holds is bounded by its servicer, and by AsyncStore for all together.
+What a client can make a member hold is bounded. So is the size of a message, and the number of calls under way, in all
+and of one address, those included that wait for a thread. Beyond it an asynchronous call is answered RESOURCE_EXHAUSTED
+with a hint when to retry; at twice the number any call is, by gRPC and without a hint. Keepalive bounds the time for
+which a client that is gone is thought to be there. What a call holds is bounded by its servicer, and by AsyncStore for
+all together.
 
 gRPC's C library accepts connections itself, and knows a limit for all of them, none for an address. Shedding looks a
 few times a second who holds how many, and shuts down what is over a share (guardian.serving.shedding).

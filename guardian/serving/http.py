@@ -1,9 +1,9 @@
 """The HTTP server of a member: uvicorn on a thread of its own, in front of guardian.member.web.
 
-A client that connects and does not shake hands or send a whole request's head in time is hung up on, at the first
-request of a connection and at each later one. So is one that does not take its answer: it would hold memory and a
-descriptor for ever. How many connections there may be is said in guardian.serving.accepting; no request is refused for
-their number, so that a probe that has come in is answered.
+A client is hung up on that connects and does not shake hands, or send a whole request's head, in time. That holds at
+the first request of a connection and at each later one. So is one that does not take its answer: it would hold memory
+and a descriptor for ever. How many connections there may be is said in guardian.serving.accepting; no request is
+refused for their number, so that a probe that has come in is answered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Shut down connections of a port that are over the share of their address, whoever has accepted them.
 
 gRPC's C library accepts by itself and tells nobody. What it holds are descriptors of this process. A look finds those
-that the port accepted and whose they are, and ends those that are too many (guardian.serving.rules.shares), first who
-has sent nothing, longest silent first, then the newest. A shutdown acts on the connection, not on the descriptor: the
-library sees that the other side has ended it, and closes it as any other.
+that the port accepted and whose they are, and ends those that are too many (guardian.serving.rules.shares). First goes
+who has sent nothing, longest silent first, then the newest. A shutdown acts on the connection, not on the descriptor:
+the library sees that the other side has ended it, and closes it as any other.
 
 Nothing is proxied and no byte is copied: what it costs is some microseconds per open file, five times a second. A look
 at thousands of them pauses again and again, so that no other thread of the member waits for all of it. While thousands

@@ -16,7 +16,7 @@ reaches nobody above and is counted by reason.
 it only when it has accepted, and a refusal names neither the group nor the members.
 
 **A name is one process.** While a process is connected, another one of its name (a machine that was cloned, with its
-data) is refused, the younger rather than the older. What it would confirm, its copy of the log may have lost. A process
+data) is refused. It is the younger that is refused. What it would confirm, its copy of the log may have lost. A process
 that is dead holds a name for as long as TCP takes to notice, five seconds. Whoever is refused for longer than
 `duplicates.DUPLICATE_S` is told of by `on_duplicate`, and is to stop.
 """

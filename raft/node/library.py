@@ -4,8 +4,9 @@ What is the library's: the state of a member (term, vote, role, leader), running
 what a leader sends. It counts what is committed and hands it out to be applied, in order.
 
 What is not, and where it is instead: the journal (raft.storage), sockets and messages (raft.network), when to run and
-whom to hear (raft.rules.elections), what a leader sends to whom (raft.node.feeding), commands (raft.node.proposals),
-snapshots, membership. The library's own of these lose or forge data (the design's RAFT page has the list).
+whom to hear (raft.rules.elections). Also what a leader sends to whom (raft.node.feeding), commands
+(raft.node.proposals), snapshots, membership. The library's own of these lose or forge data (the design's RAFT page has
+the list).
 
 The library has no hooks for this, so a subclass overrides four of its methods and reads a dozen of its private fields,
 all named below and checked at import. Another version refuses to start.

@@ -8,9 +8,9 @@ Of two segments the one with the higher **sequence** is newer, and where their i
 counts. So a conflicting suffix is replaced by one rename, and never by cutting a file.
 
 A record's **batch** is where the write that brought it began, counted from the header's end. All before it was synced
-by then. That tells a write which the power cut short (never acknowledged, to be dropped) from damage (to be refused):
-a broken record is the former only if no later record proves that it was synced, and if the file ends within it or one
-of its sectors was never written, hence zero (the test of etcd's decoder, `isTornEntry`).
+by then. That tells a write which the power cut short (never acknowledged, to be dropped) from damage (to be refused). A
+broken record is the former only on two conditions. No later record proves that it was synced, and the file ends within
+it or one of its sectors was never written, hence zero. The last is the test of etcd's decoder, `isTornEntry`.
 """
 
 from __future__ import annotations

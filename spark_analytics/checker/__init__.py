@@ -1,6 +1,6 @@
 """Does a plan keep the rules? Asked of every plan, also of one that was made elsewhere.
 
-This is not the maker: it shares no code with the planners, the search and the goals, walks the plan in plain Python,
+This is not the maker: it shares no code with the planners, the search and the goals. It walks the plan in plain Python,
 and adds up all loads again from nothing. Numbers here are slow and obvious on purpose.
 
     world     the model as dictionaries, and what the task changes in it
@@ -12,7 +12,7 @@ and adds up all loads again from nothing. Numbers here are slow and obvious on p
     asked     whether the task is done (done, relief, evenness): what is not is named, and nobody finds a place for it
 
 While Kafka moves a partition its old replicas stay until the new ones are in sync, and one of them leads. So between
-the beginning and the end of a move it has no fewer copies, racks or data centres than before; what can go wrong in
+the beginning and the end of a move it has no fewer copies, racks or data centres than before. What can go wrong in
 between is room, and that there is nobody to copy from.
 """
 

@@ -1,7 +1,7 @@
 """All moves in their order: whether there is room at every moment.
 
 Moves of a stage may run in any order and at once. So while it runs, all its copies are there and all that it brings is
-carried, and nothing that it takes away is gone yet; when it is over, what it took away is. Plans from elsewhere have no
+carried, and nothing that it takes away is gone yet. When it is over, what it took away is. Plans from elsewhere have no
 order: all their moves are one stage, and brokers are judged by what they carry at the end of it.
 """
 

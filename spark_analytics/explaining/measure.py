@@ -5,8 +5,8 @@
     log dirs    are compared with the others of their broker
 
 The sum of squared deviations is what a plan makes smaller. A replica that takes `share` of a mean broker's load away
-changes it by (after^2 - before^2); with the deviation half way between before and after, the parts of all moves add up
-to the whole, so that every move gets its just share of the credit, whatever the order.
+changes it by (after^2 - before^2). With the deviation half way between before and after, the parts of all moves add up
+to the whole. So every move gets its just share of the credit, whatever the order.
 """
 
 from __future__ import annotations

@@ -188,8 +188,8 @@ def _group(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Grou
 def _held(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Group) -> tuple[Floats, Floats]:
     """([groups] the least, the most) load that each may have: what can't move is where it is.
 
-    Of a partition with n replicas in the pool that move, a group takes as many as it may, the largest ones and the
-    leader at most; and what all the others can't take, the smallest ones at the least. Partitions alike in n and class
+    Of a partition with n replicas in the pool that move, a group takes at most as many as it may, the largest ones and
+    the leader. At the least it takes what all the others can't take, the smallest ones. Partitions alike in n and class
     are summed.
     """
     model, rules, count = missed.model, missed.rules, len(group.names)

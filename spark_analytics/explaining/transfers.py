@@ -1,7 +1,7 @@
 """What a plan copies into, out of and inside each broker, between racks and data centres, and how long that takes.
 
 Copies come from the partition's leader. A throttle holds for each broker and each way by itself, and for copies between
-the log dirs of one broker once more, so a stage takes as long as the busiest of these; lines that know what they carry
+the log dirs of one broker once more, so a stage takes as long as the busiest of these. Lines that know what they carry
 count too. Partitions grow meanwhile and slots are limited, hence "at least".
 """
 

@@ -43,8 +43,8 @@ def plans(
     """A checked plan for each cluster of `tasks`. The same lake gives the same plans; with `present`, what Kafka shows
     of a cluster now, its plan is the one that a member makes of the same window, to the byte.
 
-    Raises InvalidInput when the window has too few samples of a broker, a task can't be done or a lake file is broken,
-    NotFound when the lake has nothing of a cluster, GuardianError when a plan broke a rule.
+    Raises InvalidInput when the window has too few samples of a broker, a task can't be done or a lake file is broken.
+    Raises NotFound when the lake has nothing of a cluster, GuardianError when a plan broke a rule.
     """
     from spark_analytics.jobs.clusters import required  # noqa: PLC0415 - needs the extra
 

@@ -1,7 +1,7 @@
 """A signal ends the work under way, wherever that is.
 
 Its handler runs in the main thread, which may be inside a call of Spark's that nobody can enter twice, or hold an
-event's lock: it does no more than put a word into a queue, which may be done at any moment. A thread takes it from
+event's lock. It does no more than put a word into a queue, which may be done at any moment. A thread takes it from
 there, sets the event, and cancels.
 
     signal ─▶ handler ─▶ queue ─▶ watcher ─▶ event, cancel ─▶ the call in the main thread fails

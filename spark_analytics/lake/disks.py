@@ -1,10 +1,10 @@
 """What disks can move, from what they did: their bytes by the share of the time that they were at it.
 
-A disk with time to spare may be at it with a few small requests, which says nothing of what it could carry: only one
+A disk with time to spare may be at it with a few small requests, which says nothing of what it could carry. Only one
 that is at it half of the time (BUSY) tells. Nor does one that answers fast (FAST_MS): it serves many requests at once,
 and is at it long before it can do no more. No disk's limit is below what it has been seen to move. Where at least half
 of the disks of one size in a cluster tell, the others of that size are taken for alike, as they came with the same
-machines; of all others nothing is known. Brokers of one host all see the whole traffic of its disks: what of that is
+machines. Of all others nothing is known. Brokers of one host all see the whole traffic of its disks: what of that is
 theirs can't be told.
 """
 

@@ -8,11 +8,11 @@
     disk io   what it writes; what its disk moved beyond all that is divided in the same way: what is served from there
               would follow the leaders, who move. Brokers of one host all see all of its disks: there it is nobody's
 
-So a broker costs what was measured, and a replica takes what it costs along: what makes one broker's bytes dearer than
+So a broker costs what was measured, and a replica takes what it costs along. What makes one broker's bytes dearer than
 another's is mostly its clients' doing (small requests, TLS, compression), and clients follow the leader. Where it is
 the machine (older cores), the next window tells what the replica costs on the new one. A broker whose bytes are more
 than APART times dearer or cheaper than usual is busy with something else, or nearly idle, which no replica would take
-along: its replicas count as that many times. Brokers of one host can't be told apart by CPU and count as one.
+along. Its replicas count as that many times. Brokers of one host can't be told apart by CPU and count as one.
 
 A topic without a rate yet counts with the traffic that its owner announced, an equal share for each partition.
 """

@@ -1,7 +1,7 @@
 """What the lake says of a cluster in a window of time, as a model.
 
 The reader hands over one table a cluster: a row a broker, a log dir, a disk, a replica, told apart by `kind`. Here they
-meet what people have told Guardian: is there enough to plan from, what is still there at the end of the window, who
+meet what people have told Guardian. Is there enough to plan from, what is still there at the end of the window, who
 leads, whose topics these are and what may live where.
 """
 

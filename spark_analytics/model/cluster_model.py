@@ -67,7 +67,7 @@ class ClusterModel:
     """See the module for the indices, `Resource` for the units; `at_ms` is the end of the window of the loads.
 
     A replica's load is `slot_load`, what it costs as a follower (measured on followers where there are some, with the
-    consumers that it serves); the replica that leads has `leader_load` of its partition on top. Moving replicas and
+    consumers that it serves). The replica that leads has `leader_load` of its partition on top. Moving replicas and
     leaders about changes no total. Loads are medians of the window; `peak` says how much higher the 95th percentile is.
 
     `rack`, `idc`, `broker_label`, `topic_label`, `topic_tenant` and `topic_policy` are codes into the names beside

@@ -1,7 +1,7 @@
 """A model with something changed: what planners and what-if questions ask about. The model itself never changes.
 
 Structural changes (brokers, log dirs, topics, partitions, replicas) go back to facts and columns and through the same
-front door as any model, so the result is in canonical order; indices shift, names do not.
+front door as any model, so the result is in canonical order. Indices shift, names do not.
 """
 
 from __future__ import annotations

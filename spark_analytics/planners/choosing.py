@@ -21,9 +21,9 @@ Fits = Callable[[Sequence[int]], bool]
 def cheapest(costs: Sequence[Cost], count: int, fits: Fits, likeliest: Sequence[int]) -> tuple[int, ...] | None:
     """`count` of the items, ascending: those of the least cost that fit together; None where none was found to fit.
 
-    `likeliest` are the items, those first that most likely fit. Of many items not all sets are tried: then the
-    likeliest are tried first, to see whether it can be at all, then as many of the cheapest as there is time for, and
-    at last single ones are exchanged for cheaper ones.
+    `likeliest` are the items, those first that most likely fit. Of many items not all sets are tried. Then the
+    likeliest are tried first, to see whether it can be at all, then as many of the cheapest as there is time for. At
+    last single ones are exchanged for cheaper ones.
     """
     if count > len(costs):
         return None
@@ -77,8 +77,8 @@ def _exchanged(order: Sequence[int], chosen: Sequence[int], fits: Fits) -> tuple
 def least_sum(sizes: Floats, needed: float) -> Ints:
     """Items whose sizes come to `needed` or more, by as little more as is found; all of them where that is too little.
 
-    The best of three: one item alone, the largest first with the smallest that suffices as the last, and a table of
-    sums in steps of a four-thousandth of what is needed.
+    It is the best of three: one item alone, or the largest first with the smallest that suffices as the last. The third
+    is found by a table of sums in steps of a four-thousandth of what is needed.
     """
     if needed <= 0:
         return np.zeros(0, dtype=np.int64)

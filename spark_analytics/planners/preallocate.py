@@ -2,7 +2,7 @@
 
 They stand where disks and traffic leave most room for what is expected of them, among the machines, racks and data
 centres that their label and policy allow. Nothing else moves and nothing is copied. Traffic, of the topic, and size, of
-one replica, are as announced; an expanded topic's are shared anew by all its partitions; where nothing is known, a new
+one replica, are as announced. An expanded topic's are shared anew by all its partitions. Where nothing is known, a new
 partition is taken to be like the cluster's median one.
 """
 

@@ -1,8 +1,8 @@
 """Remove brokers: as many of those asked for as can go, and why the others can't.
 
 The smallest go first, since they leave most room for the others. A broker stays where the sums speak against its going
-(room.py), or where the search finds no place for one of its replicas; then all of it stays, since half a removal helps
-nobody; a dead broker always goes, since each replica that finds a place is one more that is safe. Only what is on the
+(room.py), or where the search finds no place for one of its replicas. Then all of it stays, since half a removal helps
+nobody. A dead broker always goes, since each replica that finds a place is one more that is safe. Only what is on the
 leaving brokers moves, so the plan copies what they hold and not a byte more, unless the others are to be balanced too.
 """
 

@@ -45,8 +45,8 @@ _Item = TypeVar("_Item", bound=np.generic)
 class Scope:
     """What of a cluster a task touches; None: all of it, or none in `must_leave`, `leaving`, `not_leading`, `emptied`.
 
-    A task that does not mend leaves alone what breaks a rule already (a replica on a dead broker, two in one rack), so
-    that it moves what it was asked to move and nothing else.
+    A task that does not mend leaves alone what breaks a rule already (a replica on a dead broker, two in one rack). So
+    it moves what it was asked to move and nothing else.
     """
 
     partitions: Bools | None = None  # [partitions] all others stay as they are, whatever rule they break

@@ -1,7 +1,7 @@
 """Cruise Control's brokerSets.json (guardian/interop/broker_sets_json.py) in a model: a set is a label.
 
-Cruise Control chooses a topic's set by a hash of its name. Here a topic has a label of its own in the topic directory;
-one that has none gets the set that holds most of its bytes now, so that taking over the file moves as little as can be.
+Cruise Control chooses a topic's set by a hash of its name. Here a topic has a label of its own in the topic directory.
+One that has none gets the set that holds most of its bytes now, so that taking over the file moves as little as can be.
 """
 
 from __future__ import annotations

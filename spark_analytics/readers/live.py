@@ -4,11 +4,11 @@
     lake    what replicas cost: rates, CPU, which disk is below a log dir (guardian.lake.rules.windows); it may lack all
     people  racks, IDCs, labels, exclusions, policies, machines (Directory)
 
-A broker that Kafka does not list and that holds replicas is dead, unless people expect it to be away; its replicas, and
-those of log dirs that went offline, are lost ones, which have to be made anew elsewhere: on other brokers, since Kafka
-moves nothing out of a log dir that failed, so a broker with one takes nothing new until it is repaired. A partition
-that is being reassigned counts as where it will be. A replica that its broker does not show yet makes its partition one
-that no plan touches: the next plan sees it.
+A broker that Kafka does not list and that holds replicas is dead, unless people expect it to be away. Its replicas, and
+those of log dirs that went offline, are lost ones, which have to be made anew elsewhere. That is on other brokers,
+since Kafka moves nothing out of a log dir that failed. So a broker with one takes nothing new until it is repaired. A
+partition that is being reassigned counts as where it will be. A replica that its broker does not show yet makes its
+partition one that no plan touches: the next plan sees it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     fixed     what rules do not let move lies where it lies
 
 Each gives the least use that the fullest broker has, and the least sum of (use - mean)^2. Use is relative to capacity,
-so that its mean weighted by capacity is what it is whatever moves; the spread that is told is against the plain mean,
+so that its mean weighted by capacity is what it is whatever moves. The spread that is told is against the plain mean,
 which does move where capacities differ. Two facts turn one into the other:
 
     no broker above m   the plain mean is largest when the smallest brokers are filled to m, one after another

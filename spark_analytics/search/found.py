@@ -33,7 +33,7 @@ class Stuck:
 class Found:
     """`cv` and `max_over_mean` are what was reached; `least_cv` and `least_max` what no placement can go below.
 
-    A target below its least value is proven out of reach: one replica is larger than a broker's share, or racks are of
+    A target below its least value is proven out of reach. One replica is larger than a broker's share, or racks are of
     such sizes that rules allow no even placement. Where `least_with_others` is True (only ever of CPU) that holds for
     placements that keep the targets of NW_OUT and LEADERS, as this one does.
     """

@@ -6,7 +6,7 @@ Use is counted as `dev`: a broker's use of a resource relative to the mean of it
     + for each replica away from home, its bytes / the bytes of a mean broker
     + for each leader away from home, a little
 
-With a given weight a broker stops giving a resource away when its dev is about 1 / (4 weight): weights are prices, and
+With a given weight a broker stops giving a resource away when its dev is about 1 / (4 weight). Weights are prices, and
 the search raises them until the targets hold. Replicas keep to `may_go`, leaders to `may_hand_over`.
 """
 

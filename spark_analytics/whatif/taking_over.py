@@ -11,7 +11,7 @@ def after_loss(model: ClusterModel, inside: Bools) -> Floats:
     """[brokers, RESOURCES] loads when leaders have moved and nothing is rebuilt yet; `inside` [brokers] is lost.
 
     Kafka takes the next of the replica list that is in sync. Samples tell who holds a partition, not the order of its
-    list, so each of those left is reckoned to take over an equal part of what the lost leaders did.
+    list. So each of those left is reckoned to take over an equal part of what the lost leaders did.
     """
     survives = living_slots(model) & ~inside[model.slot_broker]
     slot, share = _takeovers(model, survives)

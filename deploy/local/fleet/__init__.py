@@ -11,7 +11,7 @@
     serving.py     the reporters' servers
     run.py         all of it in one process, for `guardian local fleet`
 
-Everything pure is a function of the specification and a time: a fleet that is started again goes on where it would be
-now, two processes agree, and tests need no clock. What tickets change is in the truth alone: reporters tell load
-and log dirs as the shape has them, and a fleet that is started again has forgotten it.
+Everything pure is a function of the specification and a time. A fleet that is started again goes on where it would be
+now, two processes agree, and tests need no clock. What tickets change is in the truth alone: reporters tell load and
+log dirs as the shape has them, and a fleet that is started again has forgotten it.
 """

@@ -1,7 +1,7 @@
 """Kafka's protocol at a listener for each broker, and one for the controller, of a simulated cluster.
 
 Every kind of request that Guardian sends is answered from one truth (truth.py), so that tickets run and plans are made
-as on real brokers; whoever asks for anything else learns by ApiVersions that it is not there, as from a broker too old
+as on real brokers. Whoever asks for anything else learns by ApiVersions that it is not there, as from a broker too old
 for it. Nobody produces or consumes here.
 """
 

@@ -1,7 +1,7 @@
 """The reporters of simulated brokers: one gRPC server each, all in one event loop.
 
 A request does not say whom it asks, so each broker has an address of its own on loopback (127.0.0.0/8 is all of it on
-Linux), and the port is the same for all. A thousand servers cost 0.2 s and 20 MB to start, and no thread each.
+Linux). The port is the same for all. A thousand servers cost 0.2 s and 20 MB to start, and no thread each.
 
 Numbers are packed as they lie in memory: a message in parts is the message, and a packed field is its bytes.
 """

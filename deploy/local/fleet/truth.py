@@ -1,6 +1,6 @@
 """What a simulated cluster is, beyond what its shape says at the beginning: Kafka in memory, whose time is the clock's.
 
-Guardian's fake of a cluster behaves as real brokers were measured to; here it is told of replicas and disks by a shape,
+Guardian's fake of a cluster behaves as real brokers were measured to. Here it is told of replicas and disks by a shape,
 and copies as much as the brokers' rates allow while real time passes. What reporters tell stays as the shape has it.
 """
 

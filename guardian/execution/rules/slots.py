@@ -31,8 +31,8 @@ _ALMOST = 1e-9
 @dataclass(frozen=True, slots=True)
 class ExecutionLimits:
     """Limits on moves at the same time. They are on replicas into a broker, replicas out of one (its leaders and log
-    dirs) and partitions in a cluster; and on replicas that read or write a log dir, and those that cross a line in one
-    direction.
+    dirs) and partitions in a cluster. They are also on replicas that read or write a log dir, and those that cross a
+    line in one direction.
 
     A move of fewer bytes than `slot_bytes` takes less than a slot; 0: each takes a whole one. A move waits
     `broker_patience_s` for a broker that it copies to and that is down; then it is given up (losing.py).

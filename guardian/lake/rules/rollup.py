@@ -1,10 +1,10 @@
 """From counters to one row a replica: for an hour, when the keeper compacts it, or for a short window, in Spark.
 
 Rates are those of pairs: consecutive samples within one life of the broker (counters begin anew with a restart). Kafka
-counts bytes by topic and broker, offsets by partition: the bytes of a topic that a broker took in between two samples
-are shared out by messages. Those count that the partitions which it led at both ends have gained. Bytes out are shared
-likewise. Where it led nothing of the topic all the while, its followers gave these bytes (fetch from follower), and
-they share them.
+counts bytes by topic and broker, offsets by partition. So the bytes of a topic that a broker took in between two
+samples are shared out among partitions by the messages that each gained. Only those count that it led at both ends.
+Bytes out are shared likewise. Where it led nothing of the topic all the while, its followers gave these bytes (fetch
+from follower), and they share them.
 
 A pair weighs as long as it lasts. With a steady interval a median is the plain one. When two members collect one
 broker, moments apart, the slivers between their samples count for nothing. A pair that spans two hours is in neither.

@@ -5,7 +5,7 @@ hour's file anew, so is this one; names begin with the time, and readers take th
 after a while, since somebody may have listed them.
 
 Rows come late when a member kept them in memory while the lake was out of reach. Between their coming and the next look
-at the hour, minutes later, a long window lacks them (a short one reads samples): of an hour's rates some are missing,
+at the hour, minutes later, a long window lacks them (a short one reads samples). Of an hour's rates some are missing,
 which a median hardly feels.
 """
 

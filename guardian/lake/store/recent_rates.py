@@ -1,7 +1,7 @@
 """The newest rates of a cluster, for loads that people ask to see.
 
-Reading Parquet is seconds of arithmetic, and a member has heartbeats to send meanwhile: so it is done in a process of
-its own (guardian.lake.store.recent_rates_worker), one for a cluster at a time, and its answer serves everybody for some
+Reading Parquet is seconds of arithmetic, and a member has heartbeats to send meanwhile. So it is done in a process of
+its own (guardian.lake.store.recent_rates_worker), one for a cluster at a time. Its answer serves everybody for some
 seconds.
 """
 

@@ -1,6 +1,6 @@
 """What a person may ask for in the browser: a form for each kind of plan, and for each operation on brokers. Pure.
 
-A plan (PlanForm) is made by the member and shown before anything is stored; an operation (AskForm) makes its plans
+A plan (PlanForm) is made by the member and shown before anything is stored. An operation (AskForm) makes its plans
 while its ticket runs, and its form shows what it would do now.
 """
 

@@ -3,7 +3,7 @@
     waiting   ann ann ann     ben      cat            in the order of arrival
     ring      ben, cat, ann                           the persons who wait; whoever's work begins goes to the end
 
-The next one is the first person of the ring who may have more under way: so a person's turn comes after at most one
+The next one is the first person of the ring who may have more under way. So a person's turn comes after at most one
 piece of work of each other person who was there before, however much any of them asks for. Within a person the first
 one asked is the first one done. This is the round robin of Nagle, "On Packet Switches with Infinite Storage" (RFC 970).
 """

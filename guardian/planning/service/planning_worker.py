@@ -1,6 +1,6 @@
 """The process that makes one plan at once: `python -m guardian.planning.service.planning_worker < question > answer`.
 
-A plan is seconds of arithmetic that holds the interpreter, and a member has heartbeats to send meanwhile: so it is made
+A plan is seconds of arithmetic that holds the interpreter, and a member has heartbeats to send meanwhile. So it is made
 in a process of its own, which yields to the member and is what the kernel takes first when there is no memory left. It
 lives for one plan; numba's cache on disk makes the next one start at once. It knows no Spark.
 

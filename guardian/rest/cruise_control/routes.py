@@ -3,8 +3,8 @@
     GET|POST /clusters/{cluster}/kafkacruisecontrol/{endpoint}
     GET|POST /kafkacruisecontrol/{endpoint}                       of the default cluster
 
-Handlers are asynchronous and never wait for Kafka or the planner: what waits is a job of the desk, or in the pool
-of the web application's; a client whose task lasts is answered 202 and polls.
+Handlers are asynchronous and never wait for Kafka or the planner: what waits is a job of the desk, or in the pool of
+the web application's. A client whose task lasts is answered 202 and polls.
 """
 
 from __future__ import annotations

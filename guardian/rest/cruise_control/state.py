@@ -1,6 +1,6 @@
 """The answer of state: the executor, the monitor, the analyzer and the anomaly detector, as Guardian has them. Pure.
 
-Several tickets may run on a cluster at once, where Cruise Control has one execution: the numbers are those of all, the
+Several tickets may run on a cluster at once, where Cruise Control has one execution. The numbers are those of all, the
 ids those of the oldest, and "guardian" lists the tickets.
 """
 

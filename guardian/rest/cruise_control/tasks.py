@@ -3,8 +3,8 @@
     first request     ── asks the desk for a job, is answered when it is done, or after some seconds with 202, progress
     the same request  ── of the same client, or any with the header User-Task-ID: is answered by the task, not again
 
-Cruise Control tells clients apart by a cookie; here the same person at the same address who asks the very same again
-means the same task until he has its answer: so a poll by whatever client never starts anything twice. How much one
+Cruise Control tells clients apart by a cookie. Here the same person at the same address who asks the very same again
+means the same task until he has its answer. So a poll by whatever client never starts anything twice. How much one
 person, and all, may have under way is for the desk to say (guardian.planning.service.desk).
 """
 

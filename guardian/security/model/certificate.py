@@ -11,7 +11,7 @@ _SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class CertificateLife:
-    """`owner` is whose it is, `use` the section of the member's configuration or what else it is for, `what` one of
+    """`owner` is whose it is, `use` the section of the member's configuration or what else it is for. `what` is one of
     certificate, ca, crl, and `where` a file or an endpoint. Times are ms since the epoch.
     """
 

@@ -201,9 +201,9 @@ def require_login(
 ) -> None:
     """Raises NotAllowed unless he may send Guardian, with its secrets, to where a registration says.
 
-    An admin of everything may. Others may leave a cluster where it is, with the login that it has, or name brokers of
-    the list `allowed_bootstraps` (patterns of host:port) and secrets of this cluster, and no other token endpoint than
-    it has. `registered` gives the names of all clusters.
+    An admin of everything may. Others may leave a cluster where it is, with the login that it has. Or they may name
+    brokers of the list `allowed_bootstraps` (patterns of host:port) and secrets of this cluster, and no other token
+    endpoint than it has. `registered` gives the names of all clusters.
     """
     if identity.may(Role.ADMIN):
         return

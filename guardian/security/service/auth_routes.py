@@ -3,8 +3,8 @@
     /auth/login ─▶ /auth/oidc/start ─▶ the provider ─▶ /auth/callback ─▶ a session's cookie ─▶ the page that was wanted
                 └▶ a token, typed  ─▶ /auth/token ──────────────────────┘
 
-What has to survive the way through the provider (state, nonce, PKCE's verifier) travels in a sealed cookie of its own,
-so that any member can end what another one began.
+What has to survive the way through the provider (state, nonce, PKCE's verifier) travels in a sealed cookie of its own.
+So any member can end what another one began.
 """
 
 from __future__ import annotations

@@ -69,8 +69,9 @@ def crossed(copy: Copy, idcs: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Bytes/s that are asked for: of the `brokers` that have a rate of their own, of all others (`asked`, 0: no
-    throttle at all), and what some may take in over the network at the most."""
+    """Bytes/s that are asked for: of the `brokers` that have a rate of their own, and of all others (`asked`, 0: no
+    throttle at all). Beside them what some may take in over the network at the most.
+    """
 
     asked: int
     brokers: Mapping[int, int] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Tickets that ask for brokers, before they run: what is wrong at first sight, what a dry run would do, amendments.
 
 A dry run takes the steps of the operation (guardian.execution.operations) on the cluster as it is, up to the first
-thing that would be changed; of a rolling restart it goes on as if each batch had come back well, so that all batches
-show, and of brokers taken offline as if they were marked and had given their leaders away.
+thing that would be changed. Of a rolling restart it goes on as if each batch had come back well, so that all batches
+show. Of brokers taken offline it goes on as if they were marked and had given their leaders away.
 """
 
 from __future__ import annotations

@@ -254,8 +254,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         )
 
     def _progress(self, views: Views, page: TicketPage) -> tuple[list[pb.TicketProgress], int]:
-        """Return how far those of the page are that the executor drives, and of how many tickets that tells: it reads
-        their tasks, and ends the page when these are too many."""
+        """Return how far those of the page are that the executor drives, and of how many tickets that tells. It reads
+        their tasks, and ends the page when these are too many.
+        """
         told: list[pb.TicketProgress] = []
         now, tasks = self._now_ms(), 0
         for number, message in enumerate(page.messages, start=1):

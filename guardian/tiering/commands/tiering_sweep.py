@@ -5,9 +5,9 @@
          └▶ DELETE_SEGMENT_STARTED ─▶ delete the files ─▶ DELETE_SEGMENT_FINISHED ─▶ DeletePartitions (audited)
 
 Each step may be the last: the next sweep goes on where this one ended. A deleted topic has no leader that could claim
-its partitions, so a sweep appends under the token of the last one that did, which it read before it asked the cluster:
-if anybody has claimed the partition since, the store refuses the sweep, and nothing of the partition is touched.
-What the topic's last leader may still do itself are the same steps, and repeating them is no error.
+its partitions, so a sweep appends under the token of the last one that did, which it read before it asked the cluster.
+If anybody has claimed the partition since, the store refuses the sweep, and nothing of the partition is touched. What
+the topic's last leader may still do itself are the same steps, and repeating them is no error.
 """
 
 from __future__ import annotations

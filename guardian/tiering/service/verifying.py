@@ -6,7 +6,7 @@
 
 The highest leader epoch that any of them names wins, and two of them must say that the claimant has it. A broker may be
 behind the controller, never ahead of it: so an epoch that is verified was the claimant's own. If it is not any longer,
-because all who were asked are cut off from the controller, the new leader's epoch is higher, and its claim fences the
+because all who were asked are cut off from the controller, the new leader's epoch is higher. So its claim fences the
 old one (metastore.tables.claims).
 
 One is enough only while it says itself that all brokers but the claimant and itself are fenced. Else a cluster of three
