@@ -23,7 +23,7 @@ from guardian.client.messages import Way
 from guardian.errors import InvalidInput
 from guardian.rest.parts import RestParts, actor_of
 from guardian.rest.schemas import as_dict, message_of
-from guardian.security.model.identity import Identity
+from guardian.security.model.identity import Identity, Role
 from guardian.security.rules.permitting import RPCS, Rule, Where
 from guardian.security.rules.routing import RouteRule
 from guardian.web.answers import JsonAnswer
@@ -128,12 +128,14 @@ class Forwarded:
 
     @property
     def rule(self) -> RouteRule:
-        """Return the rule of the RPC, as far as the path tells what it is about: the RPC asks again, and for all."""
+        """Return the rule of the RPC for people, as far as the path tells what it is about: the RPC asks again, and
+        for all. Programs of brokers come over gRPC alone."""
         rule = self.of_rpc
+        roles = tuple(role for role in rule.roles if role is not Role.BROKER)
         if rule.where is Where.CLUSTER and "{cluster}" in self.path:
-            return RouteRule(Where.CLUSTER, rule.roles)
+            return RouteRule(Where.CLUSTER, roles)
         exact = rule.where in (Where.PROVEN, Where.EVERYWHERE)
-        return RouteRule(rule.where if exact else Where.ANYWHERE, rule.roles)
+        return RouteRule(rule.where if exact else Where.ANYWHERE, roles)
 
     @property
     def of_rpc(self) -> Rule:

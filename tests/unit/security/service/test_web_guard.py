@@ -15,6 +15,7 @@ from httpx import Response
 from starlette.middleware import Middleware
 
 from guardian.member.web_routes import route_table, routes_of
+from guardian.security.model.identity import Role
 from guardian.security.rules.permitting import Where
 from guardian.security.rules.routing import OPEN, VIEW_CLUSTER, RouteTable, access, template_pattern
 from guardian.security.service import web_guard
@@ -53,7 +54,7 @@ def bearer(web: GuardedWeb, name: str) -> dict[str, str]:
 
 
 def protected() -> list[tuple[str, str]]:
-    return [key for key, rule in ROUTES.rules.items() if rule.where is not Where.OPEN]
+    return [key for key, rule in ROUTES.rules.items() if rule.where not in (Where.OPEN, Where.PROVEN)]
 
 
 def test_the_described_routes_are_those_that_a_member_serves(web: GuardedWeb) -> None:
@@ -151,8 +152,8 @@ def test_a_cluster_is_shown_to_who_may_see_it(web: GuardedWeb, browser: TestClie
 
 def test_a_viewer_changes_nothing(web: GuardedWeb, browser: TestClient) -> None:
     for (method, template), rule in ROUTES.rules.items():
-        if method == "POST" and rule.roles and rule.roles[0].value == "operator":
-            answer = browser.post(asked(template), headers={**bearer(web, "vic"), **OWN})
+        if method != "GET" and rule.roles and rule.roles[0] in (Role.OPERATOR, Role.ADMIN):
+            answer = browser.request(method, asked(template), headers={**bearer(web, "vic"), **OWN})
             assert answer.status_code == 403, template
 
 
@@ -167,6 +168,14 @@ def test_a_path_that_no_rule_knows_is_nobodys(web: GuardedWeb, browser: TestClie
         assert "secret" not in answer.text
     assert browser.get("/forgotten").status_code == 401
     web.app.router.routes[:] = [route for route in web.app.router.routes if getattr(route, "path", "") != "/forgotten"]
+
+
+def test_who_he_is_is_told_to_everybody_who_proves_it(web: GuardedWeb, browser: TestClient) -> None:
+    assert browser.get("/api/v1/whoami").status_code == 401
+    for name in ("nil", "vic"):
+        answer = browser.get("/api/v1/whoami", headers=bearer(web, name))
+        assert (answer.status_code, answer.json()["name"]) == (200, name)
+    assert browser.get("/api/v1/sinks", headers=bearer(web, "nil")).status_code == 403
 
 
 def test_a_person_is_sent_to_sign_in_and_comes_back(web: GuardedWeb, browser: TestClient) -> None:
