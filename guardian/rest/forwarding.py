@@ -86,7 +86,8 @@ _ABOUT = {
     "topic_id": "As Kafka prints it, or in base64.",
     "partition": "Its number.",
 }
-_Open = Mapping[str, tuple[str, ...]]
+_ANNOTATED: Any = Annotated  # of what is known at run time only
+_LIST: Any = list
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,14 @@ class Parameter:
     def declared(self) -> inspect.Parameter:
         """Return it as FastAPI reads it; None where it is left out."""
         if self.name == "limit":
-            kind: Any = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")]
+            kind: Any = _ANNOTATED[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")]
             return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=100, annotation=kind)
         about = _ABOUT.get(self.name)
         if self.descriptor.enum_type is not None:
             about = f"One of {', '.join(each.name for each in self.descriptor.enum_type.values[1:])}."
         one: Any = _TYPES.get(self.descriptor.type, int)
-        kind = list[one] if self.descriptor.is_repeated else one
-        annotation = Annotated[kind | None, Query(description=about)]
+        kind = _LIST[one] if self.descriptor.is_repeated else one
+        annotation = _ANNOTATED[kind | None, Query(description=about)]
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
@@ -179,7 +180,7 @@ class Forwarded:
         found += [each.declared() for each in self.parameters]
         if self.takes_body:
             schema = {"$ref": f"#/components/schemas/{self.request.DESCRIPTOR.name}"}
-            kind = Annotated[dict[str, Any], Body(json_schema_extra=schema)]
+            kind = _ANNOTATED[dict[str, Any], Body(json_schema_extra=schema)]
             found.append(inspect.Parameter("body", plain, annotation=kind))
         return inspect.Signature(found, return_annotation=Response)
 
@@ -223,7 +224,8 @@ def forward(row: Forwarded, parts: RestParts, headers: Callable[[Request, str], 
     signature = row.signature()
     handler.__signature__ = signature  # type: ignore[attr-defined]  # FastAPI reads it
     handler.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    return answers(row.rpc)(handler)
+    marked: Callable[..., Any] = answers(row.rpc)(handler)
+    return marked
 
 
 def answers(*rpcs: str) -> Callable[[Any], Any]:

@@ -191,7 +191,8 @@ class _Counts:
         """Return them together: what is not known of one is not known."""
         many = list(counts)
         amounts = {each.name: [getattr(one, each.name) for one in many] for each in fields(_Counts)}
-        return _Counts(**{name: None if None in each else sum(each) for name, each in amounts.items()})
+        sums: dict[str, Any] = {name: None if None in each else sum(each) for name, each in amounts.items()}
+        return _Counts(**sums)
 
 
 def _counts(client: GuardianClient, topic: TieredTopic, now_ms: int, older_than_ms: int, quick: bool) -> _Counts:

@@ -79,7 +79,7 @@ def test_a_query_is_the_request(service: Service, monkeypatch: pytest.MonkeyPatc
     service.web.get(f"{live}/topic-descriptions", params={"topics": ["a*", "b"], "with_settings": "true"})
     service.web.get(f"{live}/disks", params={"to_ms": 9})
     service.web.get(f"{API}/federation", params={"table": "TOPICS", "cluster": "live", "page_token": "x"})
-    one = {"cluster_id": "k", "topic_id": "AAECAwQFBgcICQoLDA0ODw", "partition": 3}
+    one: dict[str, Any] = {"cluster_id": "k", "topic_id": "AAECAwQFBgcICQoLDA0ODw", "partition": 3}
     service.web.get(f"{API}/tiering/segments", params=one)
     now = service.member.now_ms
     partition = tiering_pb2.TopicIdPartition(cluster_id="k", topic_id=bytes(range(16)), partition=3)
@@ -165,7 +165,7 @@ def test_the_group_is_not_changed_where_that_does_not_fit(service: Service) -> N
 
 
 def test_segments_of_deleted_partitions_are_none(service: Service) -> None:
-    partition = {"cluster_id": "fake", "topic_id": "AAECAwQFBgcICQoLDA0ODw==", "partition": 0}
+    partition: dict[str, Any] = {"cluster_id": "fake", "topic_id": "AAECAwQFBgcICQoLDA0ODw==", "partition": 0}
     gone = service.web.post(f"{API}/tiering/partitions/delete", json={"partitions": [partition]})
     assert checked(gone, "post", "/tiering/partitions/delete") == {}
     (known,) = checked(service.web.get(f"{API}/tiering/partitions"), "get", "/tiering/partitions")["partitions"]
