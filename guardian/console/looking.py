@@ -185,9 +185,10 @@ class Looks:
         """Asks Kafka."""
         return self._quotas.of(_By(self._web.user_of(request), cluster))
 
-    def link_use(self, request: Request) -> insight_pb2.LinkUseReport:
-        """Of the last hour: what crosses lines between IDCs, of clusters that the person may see, and by whom."""
-        return self._link_use.of(_By(self._web.user_of(request)))
+    def link_use(self, request: Request, cluster: str = "") -> insight_pb2.LinkUseReport:
+        """Of the last quarter of an hour: what crosses lines between IDCs, of a cluster or of all that the person may
+        see, and by whom."""
+        return self._link_use.of(_By(self._web.user_of(request), cluster))
 
     def costs(
         self, request: Request, cluster: Cluster
@@ -296,7 +297,8 @@ class Looks:
 
     def _look_link_use(self, key: _By) -> insight_pb2.LinkUseReport:
         until_ms = self._web.now_ms() + 1
-        return self._client(key).link_use(max(0, until_ms - HOUR_MS), until_ms, (), _MOST_CROSSERS)
+        clusters = [each for each in key.asked if each]
+        return self._client(key).link_use(max(0, until_ms - HOUR_MS // 4), until_ms, clusters, _MOST_CROSSERS)
 
     def _look_settings(self, key: _By) -> insight_pb2.DescribeTopicsReply:
         cluster, topic = key.asked

@@ -1,4 +1,4 @@
-"""What crossed the lines between IDCs in the last hour, by whom, and what may be asked for about it."""
+"""What crossed the lines between IDCs of late, by whom, and what may be asked for about it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,18 @@ class LinkPages(ReadingPages):
     """The page of lines between IDCs."""
 
     @get("/links", VIEW)
-    def links(self, request: Request) -> Response:
+    def links(self, request: Request, cluster: str = "") -> Response:
+        if cluster:
+            self._looks.cluster(request, cluster)
         view = self._views.of(request, "links")
         seen = {each.name for each in self._looks.clusters(request)}
-        report = view.part(self._looks.link_use)
+        report = view.part(self._looks.link_use, cluster)
         return view.shown(
             "links.html",
             "Links between data centres",
             report=report,
+            cluster=cluster,
+            clusters=sorted(seen),
             lines=line_uses(report, seen) if report is not None else [],
             crossings=CROSSINGS,
             near=_NEAR,

@@ -47,7 +47,7 @@ class AskedPlans:
 
         Raises Overloaded where too many of the person's, or of all, are under way.
         """
-        asked = AskedPlan(uuid.uuid4().hex, person, cluster, form, dict(given), self._now_ms(), "it is asked for")
+        asked = AskedPlan(uuid.uuid4().hex, person, cluster, form, dict(given), self._now_ms(), "it begins")
         with self._lock:
             under_way = [each for each in self._asked.values() if not each.is_over]
             own = sum(each.person == person for each in under_way)

@@ -75,6 +75,20 @@ def test_nothing_crossed(console: Site, monkeypatch: pytest.MonkeyPatch) -> None
     assert "is not known" not in page
 
 
+def test_one_cluster_is_looked_at_alone(console: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, list[str]]] = []
+
+    def use(from_ms: int, to_ms: int, clusters: list[str], _: int) -> pb.LinkUseReport:
+        asked.append((to_ms - from_ms, clusters))
+        return REPORT
+
+    monkeypatch.setattr(console.client, "link_use", use)
+    assert "<option selected>live</option>" in console.page("/console/links?cluster=live")
+    console.page("/console/links")
+    assert asked == [(15 * 60_000, ["live"]), (15 * 60_000, [])]
+    console.page("/console/links?cluster=hidden", status=404)
+
+
 def test_why_it_can_not_be_told_is_said(console: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*_: object) -> pb.LinkUseReport:
         raise InvalidInput("links.toml: line 3 has no IDC")
