@@ -17,6 +17,8 @@ _HELP: Mapping[int, tuple[tuple[str, str, str], ...]] = {
     pb.BROKER_DOWN: _HEAL,
     pb.LOG_DIR_OFFLINE: _HEAL,
     pb.REPLICAS_EMPTY: _HEAL,
+    pb.UNDER_MIN_ISR: _HEAL,
+    pb.AT_MIN_ISR: _HEAL,
     pb.SKEW: (("Balance", "balance", ""),),
     pb.DISK_FILLS: (("Relieve", "relieve", "brokers"),),
     pb.SLOW_DISK: (("Move leaders away", "leaders", "away_from"), ("Empty", "empty-brokers", "brokers")),

@@ -189,7 +189,8 @@ def show_share(share: float | None) -> str:
     """0.123 -> 12 %."""
     if share is None or not math.isfinite(share):
         return _NEVER
-    return f"{share:.1%}".replace("%", " %") if 0 < share < 0.1 else f"{share:.0%}".replace("%", " %")
+    text = f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+    return text.removeprefix("-" if text == "-0%" else "").replace("%", " %")
 
 
 def show_number(value: float | None, digits: int = 0) -> str:

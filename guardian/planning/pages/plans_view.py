@@ -34,7 +34,7 @@ MOST_BARS = 400
 _BROKERS_SHOWN = 50
 _OTHERS = "others"
 _UNITS: dict[str, str] = {
-    LoadResource.CPU: "%",
+    LoadResource.CPU: "% of a core",
     LoadResource.DISK: "B",
     LoadResource.REPLICAS: "",
     LoadResource.LEADERS: "",
@@ -261,7 +261,7 @@ def title_of(resource: str) -> str:
 
 
 def amount(value: float, resource: str) -> str:
-    """`1.2 MB/s`, `38 %`, `12`."""
+    """`1.2 MB/s`, `284 % of a core`, `12`."""
     unit = _UNITS.get(resource)
     if unit is None:
         return f"{human_bytes(value)}/s"

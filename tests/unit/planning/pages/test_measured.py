@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardian.console.rendering import show_share
 from guardian.model.plan import LoadResource, LoadSummary, Plan
 from guardian.planning.pages.measured import measured_tables
 
@@ -47,3 +48,7 @@ def test_a_plan_that_came_true_is_apart_by_nothing(loads: list[float]) -> None:
     (table,) = measured_tables(plan, [load(at, each, each) for at, each in enumerate(loads)])
     assert all(row.apart == 0 for row in table.rows)
     assert table.uneven_measured == table.uneven_predicted
+
+
+def test_what_is_hardly_apart_has_no_sign() -> None:
+    assert [show_share(apart) for apart in (-0.0004, -0.0, 0.0, -0.06)] == ["0 %", "0 %", "0 %", "-6 %"]

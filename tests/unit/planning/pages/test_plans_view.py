@@ -121,8 +121,8 @@ def test_a_broker_s_row_says_what_is_copied_and_what_it_has() -> None:
     assert uneven_resource(shown) == "cpu"
     rows = most_concerned(broker_rows(shown, broker_flows(shown.moves), "cpu"), 2)
     assert [(row.broker, row.bytes_in, row.bytes_out, row.before, row.after, row.leaves) for row in rows] == [
-        (1, 0, GB, "100 %", "50 %", True),
-        (2, GB, 0, "10 %", "60 %", False),
+        (1, 0, GB, "100 % of a core", "50 % of a core", True),
+        (2, GB, 0, "10 % of a core", "60 % of a core", False),
     ]
 
 
@@ -148,7 +148,7 @@ def test_moves_and_goals_are_in_words() -> None:
     assert [amount(1e6, "nw_in"), amount(1e6, "disk"), amount(38.2, "cpu"), amount(3, "leaders")] == [
         "1.0 MB/s",
         "1.0 MB",
-        "38 %",
+        "38 % of a core",
         "3",
     ]
 
