@@ -178,9 +178,7 @@ class Api:
             broker: Annotated[int | None, Query(ge=0, description="Of this one only.")] = None,
             limit: Limit = 100,
         ) -> Response:
-            """Report how a cluster was at a past moment, a mean over the minutes before: loads, disks, busiest
-            topics.
-            """
+            """Show a cluster at a past moment, averaged over the minutes before: loads, disks, busiest topics."""
             return JsonAnswer(as_dict(self._client(request).past(cluster, at_ms, broker, limit)))
 
         @self._post("/clusters/{cluster}/what-if", VIEW_CLUSTER, _ref("FaultReport"), "Nothing is changed.", "clusters")
