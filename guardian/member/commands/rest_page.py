@@ -30,8 +30,10 @@ _OWN = ("guardian.cli", "guardian.rest", "guardian.planning.making")
 _CLIENT, _MAKING = "guardian.client", "guardian.planning.making"
 _CLIENTS = ("client", "_client", "clients", "GuardianClient")
 LOCAL_RPCS: Mapping[str, str] = {
-    "Tiering/AppendSegmentEvents": "`--sweep` deletes files of the remote store from where it runs, then tells it as a "
-    "broker does",
+    "Planning/GetLiveFacts": "of `--spark`, whose plan is made where the command runs",
+    "Tiering/AppendSegmentEvents": "`--sweep` deletes files of the remote store from where it runs, `tiering import` "
+    "reads Kafka from there; both then tell it as a broker does",
+    "Tiering/PullSegmentEvents": "`tiering import` compares what Guardian has with what it reads from Kafka",
 }
 """RPCs that commands call and no route does, with the reason."""
 LOCAL_COMMANDS: Mapping[str, str] = {

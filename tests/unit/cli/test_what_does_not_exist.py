@@ -155,12 +155,12 @@ NAMES_NOTHING = {
 @pytest.fixture(scope="module")
 def member() -> Iterator[Member]:
     """One that makes plans of what its Kafka in memory shows."""
-    planner = LivePlanner(lambda _: member.kafka, Directory, "", PlannerSettings(), lambda: 1000)
-    member = Member(MetastoreStateMachine(MemoryStore()), live_planner=planner)
+    planner = LivePlanner(lambda _: planned.kafka, Directory, "", PlannerSettings(), lambda: 1000)
+    planned = Member(MetastoreStateMachine(MemoryStore()), live_planner=planner)
     brokers = tuple(Broker(each) for each in (1, 2, 3))
-    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
-    yield member
-    member.stop()
+    planned.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
+    yield planned
+    planned.stop()
     planner.close()
 
 

@@ -82,12 +82,12 @@ def _resolved(schemas: Mapping[str, Schema], schema: Schema) -> Schema:
 def _plain(schema: Schema, of: Values, name: str) -> Any:
     """Return a value of a plain type, or an object that the schema says nothing about."""
     kinds: dict[str, type | tuple[type, ...]] = {"string": str, "integer": int, "number": (int, float), "object": dict}
-    value = of(name)
+    value: Any = of(name)
     of_several = schema["type"]
     kind: str = of_several[0] if isinstance(of_several, list) else of_several
     if kind == "boolean":
         return value is not False
-    if isinstance(value, kinds[kind]) and (schema.get("format") != "int64" or value.isdigit()):
+    if isinstance(value, kinds[kind]) and (schema.get("format") != "int64" or str(value).isdigit()):
         return value
     least: dict[str, Any] = {"string": "1", "integer": int(schema.get("minimum", 1)), "number": 1, "object": {}}
     return schema.get("default") or least[kind]

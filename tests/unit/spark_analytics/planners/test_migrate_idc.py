@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ POLICY = IdcPolicy("all", tuple(OF_EACH[3].items()), "suzhou", OTHERS)
 
 def _held() -> dict[str, tuple[Sequence[int], int]]:
     """Twelve partitions each of topics of three, two and one replicas, all of them in shanghai."""
-    held = {}
+    held: dict[str, tuple[Sequence[int], int]] = {}
     for number in range(12):
         turn = [1 + (number + step) % 4 for step in range(3)]
         held |= {f"three-{number}": (turn, 5), f"two-{number}": (turn[:2], 3), f"one-{number}": (turn[:1], 1)}
@@ -32,7 +33,9 @@ def _model(policy: IdcPolicy | None = None, **held: tuple[Sequence[int], int]) -
     on = brokers(7, **{f"b{broker}": {"idc": idc} for broker, idc in IDCS.items()})
     given = {name.replace("_", "-"): at for name, at in held.items()} or _held()
     topics = {name.rpartition("-")[0] for name in given}
-    told = {"topics": [TopicFacts(each, policy=policy.name) for each in topics], "policies": [policy]} if policy else {}
+    told: dict[str, Any] = {}
+    if policy:
+        told = {"topics": [TopicFacts(each, policy=policy.name) for each in topics], "policies": [policy]}
     return cluster(on, given, rate=1e6, **told)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def crowded(seed: int, partitions: int, policy: bool = False) -> ClusterModel:
     drawn = random.Random(seed)  # noqa: S311  the same models each time
     places = {f"b{broker}": {"rack": rack, "idc": "west" if rack == "c" else "east"} for broker, rack in RACKS.items()}
     held = {f"t-{n}": (drawn.sample(sorted(RACKS), 3), drawn.randint(1, 9)) for n in range(partitions)}
-    told = {"topics": [TopicFacts("t", policy="two-one")], "policies": [POLICY]} if policy else {}
+    told: dict[str, Any] = {"topics": [TopicFacts("t", policy="two-one")], "policies": [POLICY]} if policy else {}
     return cluster(brokers(6, **places), held, rate=1e6, **told)
 
 
