@@ -60,7 +60,7 @@ def human_bytes(count: float) -> str:
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """50_000_000 -> 50.0 MB/s"""
+    """Return a rate for people: 20_000_000 is 20.0 MB/s."""
     return f"{human_bytes(bytes_per_s)}/s"
 
 

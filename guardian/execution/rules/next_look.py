@@ -8,10 +8,11 @@ from dataclasses import replace
 from guardian.model.effects import TOPIC, AlterConfigs, ConfigKey, SettleDebts
 from guardian.model.execution import ACTIVE, Execution, ExecutionTask, TaskState
 from guardian.model.text import without_text
-from guardian.model.throttle import LISTS
+from guardian.model.throttle import DEFAULT_THROTTLE, LISTS
 from guardian.tickets.rules.progressing import bytes_of
 
-_SOON_OVER_MS, _SOON_OVER_BYTES = 1_000, 50_000_000
+_SOON_OVER_MS = 1_000
+_SOON_OVER_BYTES = DEFAULT_THROTTLE * _SOON_OVER_MS // 1_000
 
 
 def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:

@@ -61,7 +61,7 @@ long for its answer, retries included.
 |---|---|
 | `--cluster NAME` | the cluster; by default the context's (`guardian context add CONTEXT --cluster NAME`) |
 | `--reason TEXT` | why, for the history |
-| SIZE, RATE | bytes, and bytes a second, in powers of ten: `500GB`, `1.5T`, `800k`, `50MB` or `50MB/s` |
+| SIZE, RATE | bytes, and bytes a second, in powers of ten: `500GB`, `1.5T`, `800k`, `20MB` or `20MB/s` |
 | `--since`, `--for`, `--expires`, `--wait`, ... | a number and ms, s, m, h or d: `90s`, `1.5h`, `30d` |
 | `--limit N` | so many rows; the last line says how many more there are, and how to see them |
 
