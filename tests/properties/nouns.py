@@ -59,6 +59,8 @@ def _of(hint: Any) -> st.SearchStrategy[Any]:
         [hint] = [each for each in hint.__args__ if each is not types.NoneType]
     if is_dataclass(hint):
         return nouns(typing.cast(type, hint))
+    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        return st.builds(hint, **{name: _of(of) for name, of in typing.get_type_hints(hint).items()})
     if typing.get_origin(hint) is tuple:
         args = typing.get_args(hint)
         if args[-1] is not Ellipsis:

@@ -36,17 +36,28 @@ def clock(member: Member) -> Iterator[int]:
     return count(member.now_ms)
 
 
+@pytest.fixture(scope="module")
+def process(member: Member) -> ReplicatedUserTasks:
+    """One for all tests: a late word of the test before would be that of a process that ended."""
+    return ReplicatedUserTasks(member.store, "g1")
+
+
+@pytest.fixture(scope="module")
+def other_process(member: Member) -> ReplicatedUserTasks:
+    return ReplicatedUserTasks(member.store, "g2")
+
+
 @pytest.fixture
-def asked(member: Member, clock: Iterator[int]) -> Iterator[AskedPlans]:
-    made = AskedPlans(lambda: next(clock), ReplicatedUserTasks(member.store, "g1"))
+def asked(process: ReplicatedUserTasks, clock: Iterator[int]) -> Iterator[AskedPlans]:
+    made = AskedPlans(lambda: next(clock), process)
     yield made
     made.close()
 
 
 @pytest.fixture
-def elsewhere(member: Member, clock: Iterator[int]) -> Iterator[AskedPlans]:
+def elsewhere(other_process: ReplicatedUserTasks, clock: Iterator[int]) -> Iterator[AskedPlans]:
     """Those of another member of the same group."""
-    made = AskedPlans(lambda: next(clock), ReplicatedUserTasks(member.store, "g2"))
+    made = AskedPlans(lambda: next(clock), other_process)
     yield made
     made.close()
 
