@@ -83,7 +83,7 @@ def _rolled_up(lake: LakeReader, cluster: str, window: Window) -> tuple[frozense
 
 
 def _by_broker(batches: list[pa.RecordBatch]) -> Mapping[int, pa.Table]:
-    if not batches:
+    if not any(len(batch) for batch in batches):
         return {}
     rows = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
     broker = rows["broker"].to_numpy()

@@ -108,6 +108,12 @@ def test_a_long_window_takes_whole_hours_from_their_roll_ups_and_the_rest_from_s
     assert {row["samples"] for row in short} == {6}
 
 
+def test_a_window_between_two_samples_has_no_rows(tmp_path: Path) -> None:
+    with_hosts(two_partitions().sample_all()).write(tmp_path)
+    found = windows_of(LakeReader(str(tmp_path)), "live", Window(T0 + 1, T0 + STEP))
+    assert [table.num_rows for table in (found.brokers, found.disks, found.replicas)] == [0, 0, 0]
+
+
 def test_a_live_model_costs_what_the_lake_says_where_kafka_shows_it(tmp_path: Path) -> None:
     """Broker 2 leads partition 0 by now, and the other one has moved to another log dir."""
     with_hosts(two_partitions().sample_all()).write(tmp_path)
