@@ -12,6 +12,7 @@ from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, Ou
 from guardian.cli.output_more import more_of
 from guardian.cli.printing import echo
 from guardian.cli.render import as_dict, human_time, print_json, print_table, require_samples
+from guardian.cli.waiting import told_if_slow
 from guardian.model.units import human_bytes
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -42,7 +43,7 @@ def links(
     Example: guardian links --from 03:00 --to 03:01 -o json
     """
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow("Reading what crossed lines out of the lake"):
         report = client.link_use(from_ms, to_ms, cluster or (), limit)
     if output is Output.JSON:
         print_json(as_dict(report))
