@@ -173,7 +173,7 @@ def costs(
     """
     own_prices = load_prices(prices) if prices else None
     from_ms, to_ms = parse_span(since, start, end, now_ms())
-    with connect(endpoints) as client:
+    with connect(endpoints) as client, told_if_slow(_READING):
         reply = client.topic_use(cluster, from_ms, to_ms)
         tiered, why = _tiered(client, cluster)
     lines = cost_lines(reply, tiered)
