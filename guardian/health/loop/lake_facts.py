@@ -15,23 +15,12 @@ from guardian.health.model.disk_reads import HostFacts, LeaderFacts, TopicRates
 from guardian.health.model.disks import DiskSeries
 from guardian.lake.model.schema import BROKER_SAMPLES, DISK_SAMPLES, LOG_DIR_SAMPLES, PARTITION_SAMPLES
 from guardian.lake.model.window import Window
+from guardian.lake.rules.windows import DISK_COLUMNS
 from guardian.lake.store.reader import LakeReader
 from guardian.links.rules.links import Flags, Minutes, Moved, Numbers, Replicas, TopicCounters, in_order, moved
 from guardian.model.topology import TopicPartition
 
-_DISK_COLUMNS = (
-    "at_ms",
-    "broker",
-    "disk",
-    "bytes_read",
-    "bytes_written",
-    "reads_completed",
-    "writes_completed",
-    "busy_ms",
-    "read_ms",
-    "write_ms",
-    "in_flight",
-)
+_DISK_COLUMNS = (*DISK_COLUMNS, "in_flight")
 _PLACES_MS = 120_000
 _PLACES = 3
 _EDGE_MS = 180_000  # the sample before the window, for the first difference in it
