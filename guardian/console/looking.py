@@ -186,8 +186,8 @@ class Looks:
         return self._quotas.of(_By(self._web.user_of(request), cluster))
 
     def link_use(self, request: Request, cluster: str = "") -> insight_pb2.LinkUseReport:
-        """Of the last quarter of an hour: what crosses lines between IDCs, of a cluster or of all that the person may
-        see, and by whom."""
+        """Return what crossed lines between IDCs in the last quarter of an hour, and by whom: of a cluster, or of all
+        that the person may see."""
         return self._link_use.of(_By(self._web.user_of(request), cluster))
 
     def costs(

@@ -720,7 +720,7 @@ class FakeKafka:
         return ""
 
     def _why_not_beside(self, topic: str, added: Mapping[int, Collection[int]]) -> str:
-        """As the controller does, which takes any partition of the topic for what the others should be like."""
+        """Refuse as the controller does, which takes any partition of the topic for what the others should be like."""
         moved = [
             each for name, each in self._partitions.items() if name.topic == topic and (each.adding or each.removing)
         ]

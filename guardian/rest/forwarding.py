@@ -155,7 +155,7 @@ class Forwarded:
 
     @property
     def takes_body(self) -> bool:
-        """Whether the request is sent as JSON."""
+        """Return whether the request is sent as JSON."""
         return self.method in ("POST", "PUT")
 
     @cached_property

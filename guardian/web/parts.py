@@ -39,10 +39,10 @@ class AskedStore(Protocol):
         """The one of that id."""
 
     def is_over(self, cluster: str, task_id: str) -> bool:
-        """Whether this member has heard that one is over."""
+        """Return whether this member has heard that one is over."""
 
     def answer(self, cluster: str, task_id: str) -> UserTaskAnswer | None:
-        """What one came to; None: nothing is kept."""
+        """Return what one came to; None: nothing is kept."""
 
 
 class _NothingAsked:

@@ -64,7 +64,7 @@ def verdict_of(
     directory: Directory | None = None,
     present: LiveFacts | None = None,
 ) -> Verdict:
-    """Of one cluster's plan; `present` is what Kafka shows of it now.
+    """Judge one cluster's plan; `present` is what Kafka shows of it now.
 
     Raises InvalidInput when the window has too few samples, NotFound where there are none.
     """

@@ -70,7 +70,7 @@ def hours_of(
 
 
 def rolled_up(spark: SparkSession, lake_url: str, clusters: Sequence[str], window: Window) -> tuple[Hour, ...]:
-    """Of each hour that is read from its roll-up, and has one, the one file that counts."""
+    """Return, of each hour that is read from its roll-up, and has one, the one file that counts."""
     files = _files(spark, lake_url, PARTITION_HOURS, clusters, window.rolled_up_hours)
     return tuple({(file.cluster, file.hour): file for file in files}.values())
 

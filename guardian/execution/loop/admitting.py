@@ -155,7 +155,7 @@ def _finds_out_itself(ticket: Ticket) -> bool:
 
 
 def _goes_beside(job: Job) -> bool:
-    """Whether it copies nothing and sets no rate: a topic is expanded before the moves of its partitions go on."""
+    """Return whether it copies nothing and sets no rate: a topic is expanded before moves of it go on."""
     return isinstance(job.work, Plan) and only_expands(job.work)
 
 

@@ -165,7 +165,7 @@ def _others(tickets: Mapping[str, tuple[str, ...]], ticket_id: str) -> dict[str,
 
 
 def _is_in_the_way(task: ExecutionTask, observation: ClusterObservation) -> bool:
-    """Whether Kafka reassigns the task's partition, or may at any moment."""
+    """Return whether Kafka reassigns the task's partition, or may at any moment."""
     if task.state not in ACTIVE or not changes_brokers(task.move):
         return False
     return task.state is TaskState.REVERTING or not has_arrived(task.move, observation)
@@ -186,7 +186,7 @@ def _giving_way(
 
 
 def _started_late(task: ExecutionTask, observation: ClusterObservation) -> bool:
-    """Whether a request that a dead leader sent reached Kafka only after its move had been given up."""
+    """Return whether a request that a dead leader sent reached Kafka only after its move had been given up."""
     in_flight = observation.reassignments.get(task.move.partition)
     if task.state is not TaskState.PENDING or in_flight is None:
         return False

@@ -59,7 +59,7 @@ class Beside:
         return f"waits for {holder}, on the same brokers" if holder is not None else ""
 
     def why_not_moved(self, topic: str) -> str:
-        """What moves of the topic wait for, since it grows; empty where it does not."""
+        """Return what moves of a topic that grows wait for; empty where it does not."""
         holder = self.expanding.get(topic)
         return f"waits for {holder}, which expands topic {topic}" if holder is not None else ""
 

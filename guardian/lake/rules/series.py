@@ -77,7 +77,7 @@ def _loads(pairs: BrokerPairs, speeds: dict[int, float]) -> list[pa.Table]:
 
 
 def _mean(group: Ints, rate: Floats, lasts_ms: Floats, count: int) -> Floats:
-    """By group, each pair weighing as long as it lasts; nan where no pair tells."""
+    """Return the mean by group, each pair weighing as long as it lasts; nan where no pair tells."""
     told = ~np.isnan(rate)
     weight = np.bincount(group[told], lasts_ms[told], count)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -202,7 +202,7 @@ def quantiles(group: Ints, values: Floats, weights_ms: Floats, count: int, share
 
 
 def _sampled(pairs: BrokerPairs, ids: Ints) -> dict[str, object]:
-    """How well each broker of `ids` was sampled, and how busy it was."""
+    """Return how well each broker of `ids` was sampled, and how busy it was."""
     count = len(ids)
     group = np.searchsorted(ids, pairs.brokers)[pairs.group]
     (usual,) = quantiles(group, pairs.lasts_ms, pairs.lasts_ms, count, (MEDIAN,))
@@ -236,7 +236,7 @@ def _speeds(nics: pa.Table, ids: Ints) -> Floats:
 
 
 def _each_once(rows: pa.Table, keys: Sequence[str], columns: Sequence[str]) -> pa.Table:
-    """In the order of the keys, one row a key: of several that differ the same one, in whatever order they come."""
+    """Return the rows in the order of the keys, one a key: of several always the same, in whatever order they come."""
     others = [name for name in columns if name not in keys]
     ordered = rows.select(columns).sort_by([(name, "ascending") for name in (*keys, *others)])
     is_new = np.ones(ordered.num_rows, dtype=np.bool_)
@@ -268,7 +268,7 @@ def _ints(column: pa.ChunkedArray) -> Ints:
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
-    """With nan for null."""
+    """Return the numbers, nan for null."""
     return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
@@ -278,12 +278,12 @@ def _ranks(column: pa.ChunkedArray) -> Ints:
 
 
 def _known(values: Floats) -> pa.Array:
-    """With null for nan."""
+    """Return the values, null for nan."""
     return pa.array(values, from_pandas=True)
 
 
 def _same(values: Ints) -> Bools:
-    """Whether a value is the one before; the first is not."""
+    """Return whether a value is the one before; the first is not."""
     same = np.zeros(len(values), dtype=np.bool_)
     np.equal(values[1:], values[:-1], out=same[1:])
     return same

@@ -133,7 +133,7 @@ class LakeReader:
     def _files_by_hour(
         self, table: str, cluster: str, window: Window, but: Collection[int]
     ) -> Mapping[int, Sequence[str]]:
-        """Of an hour's roll-ups only the last counts."""
+        """Return the files by hour; of an hour's roll-ups only the last counts."""
         is_rolled_up = table == PARTITION_HOURS
         parent = f"{self._root}/{table}/cluster={cluster}"
         found = {}

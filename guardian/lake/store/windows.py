@@ -74,7 +74,7 @@ def _replicas(lake: LakeReader, cluster: str, window: Window) -> pa.Table:
 
 
 def _rolled_up(lake: LakeReader, cluster: str, window: Window) -> tuple[frozenset[int], Mapping[int, pa.Table]]:
-    """Which hours are rolled up, and their rows: the hours that were there before and after they were read."""
+    """Return which hours are rolled up, and their rows: the hours that were there before and after they were read."""
     before = lake.rolled_up(cluster, window)
     if not before:
         return before, {}

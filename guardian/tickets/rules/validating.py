@@ -150,7 +150,7 @@ def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[s
 
 
 def _replicas_at_rest(partition: TopicPartition, view: _View) -> int:
-    """How many it has once what is in flight for it is cancelled."""
+    """Return how many replicas it has once what is in flight for it is cancelled."""
     in_flight = view.reassignments.get(partition)
     arriving = in_flight.adding if in_flight is not None else ()
     return len(set(view.partitions[partition].replicas) - set(arriving))

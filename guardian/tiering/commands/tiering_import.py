@@ -59,7 +59,7 @@ class Imported:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing needs a person; what a dry run would take does not."""
+        """Return whether nothing needs a person; what a dry run would take does not."""
         lacks = bool(self.missing) and not self.is_dry_run
         return not (lacks or self.differing or self.refused or self.fold.unreadable or self.topic.lost_records)
 
@@ -153,7 +153,7 @@ def _print_partitions(
 
 
 def _counts(before: PartitionComparison, after: PartitionComparison, done: Imported) -> tuple[int, ...]:
-    """In the order of the table's columns; what was not taken after all counts as not taken."""
+    """Return the counts in the order of the table's columns; what was not taken after all counts as not taken."""
     left = (0, 0) if done.is_dry_run else (len(after.take), len(after.advance))
     return (
         before.in_topic,

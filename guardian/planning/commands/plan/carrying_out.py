@@ -63,7 +63,7 @@ def carry_out(request: Request, task: OrderedTask) -> None:
 def _made_here(
     client: GuardianClient, request: Request, task: OrderedTask, settings: PlannerSettings, directory: Directory
 ) -> Outcomes:
-    """With Spark, of the lake's windows and of what a member says that Kafka shows now."""
+    """Make the plan with Spark, of the lake's windows and of what a member says that Kafka shows now."""
     asked = {cluster: resolved(task, directory, cluster) for cluster in request.clusters}
     lake = request.lake or client.member().lake_url
     known = {cluster: with_clients(client, cluster, request.newest(), each) for cluster, each in asked.items()}
